@@ -1,35 +1,26 @@
-"""The papers' analyses, over stored records: no LM is asked.
+"""The papers' analyses, over stored records: no LM is asked. Each gives rows: figures by name.
 
-Means have 95% intervals over questions. Questions that failed are left out: scores are of the answered
-ones alone.
+Means have 95% intervals over questions. Questions that failed are left out: scores are of the answered ones alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from ..common.errors import QuestreeError
-from ..metrics import Interval, bootstrap_interval, mean_interval, paired_interval, rouge_l
+from ..metrics import bootstrap_interval, mean_interval, paired_interval, rouge_l
 from ..programs.basis import SOURCES
 from .evaluation import Evaluation
 from .records import Record
 
-
-@dataclass(frozen=True)
-class SourceShare:
-    """The nodes whose answer comes from one source: their share of all nodes, and of those with an answer (paper)."""
-
-    source: str
-    nodes: int
-    share: float
-    share_of_solved: float | None
+Row = dict[str, Any]
 
 
-def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
-    """Return where the answers of the nodes on the final paths come from (SearChain, table 2).
+def knowledge_sources(records: Sequence[Record]) -> list[Row]:
+    """Return how many nodes on the final paths have each source of knowledge (SearChain, table 2: of those solved).
 
     Raises:
         QuestreeError: if no node of the run answers a query.
@@ -37,78 +28,42 @@ def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
     counts = Counter(source for record in records for source in record.sources if source in SOURCES)
     if not counts:
         raise QuestreeError("No node of this run has an answer of its own; knowledge sources are SearChain's.")
-    solved = Counter({source: counts[source] for source in SOURCES if source != "unsolved"})
-    shares = {source: count / solved.total() for source, count in solved.items() if solved.total()}
-    return [SourceShare(one, counts[one], counts[one] / counts.total(), shares.get(one)) for one in SOURCES]
+    solved = counts.total() - counts["unsolved"]
+    shares = {one: counts[one] / solved for one in SOURCES if solved and one != "unsolved"}
+    return [
+        {"source": one, "nodes": counts[one], "share": counts[one] / counts.total(), "share_of_solved": shares.get(one)}
+        for one in SOURCES
+    ]
 
 
-@dataclass(frozen=True)
-class Helped:
-    """The effect of retrieval on the questions that it intervenes in (SearChain, table 3a).
+def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metric: str, *, seed: int = 0) -> Row:
+    """Return the score with and without retrieval on S_IR, the questions where it corrected or completed a node.
 
-    Attributes:
-        questions: S, the questions that both runs answered.
-        helped: S_IR, those in which retrieval corrected or completed a node.
-        without: the score without retrieval, over S.
-        without_on_helped: the same over S_IR; lower than ``without`` if retrieval finds what is hard for the LM.
-        with_on_helped: the score with retrieval, over S_IR.
-        difference: of the last two, paired.
-    """
-
-    questions: int
-    helped: int
-    without: Interval
-    without_on_helped: Interval
-    with_on_helped: Interval
-    difference: Interval
-
-
-def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metric: str, *, seed: int = 0) -> Helped:
-    """Return the score on the questions that retrieval intervened in, with it and without it.
-
-    Args:
-        with_: records of the program with retrieval, with their trees.
-        without: records over the same questions, without retrieval.
-        metric: that both were scored by.
-        seed: of the intervals.
+    ``without`` is over all questions that both runs answered: lower on S_IR if retrieval finds what is hard for the LM
+    (SearChain, table 3a).
 
     Raises:
-        QuestreeError: if the runs share no question, or none has a corrected or completed node.
+        QuestreeError: if the runs share no question, or S_IR is empty.
     """
     pairs = paired(with_, without)
     helped = [(one, other) for one, other in pairs if _was_helped(one)]
     if not helped:
         raise QuestreeError("Retrieval corrected or completed no node of the first run: S_IR is empty.")
     after, before = ([_score(record, metric) for record in side] for side in zip(*helped, strict=True))
-    return Helped(
-        len(pairs),
-        len(helped),
-        mean_interval([_score(other, metric) for _, other in pairs], seed=seed),
-        mean_interval(before, seed=seed),
-        mean_interval(after, seed=seed),
-        paired_interval(before, after, seed=seed),
-    )
-
-
-@dataclass(frozen=True)
-class Misled:
-    """The questions at which retrieval made the LM give up a right answer (SearChain, table 3b).
-
-    Attributes:
-        questions: those that both runs answered.
-        right: S_t, those that were right without retrieval.
-        misled: the share of S_t that is wrong with retrieval.
-    """
-
-    questions: int
-    right: int
-    misled: Interval
+    return {
+        "questions": len(pairs),
+        "helped": len(helped),
+        "without": mean_interval([_score(other, metric) for _, other in pairs], seed=seed),
+        "without_on_helped": mean_interval(before, seed=seed),
+        "with_on_helped": mean_interval(after, seed=seed),
+        "difference": paired_interval(before, after, seed=seed),
+    }
 
 
 def misled_by_retrieval(
     with_: Sequence[Record], without: Sequence[Record], metric: str, *, right: float = 1.0, seed: int = 0
-) -> Misled:
-    """Return the share of the questions right without retrieval that are wrong with it.
+) -> Row:
+    """Return the share of the questions right without retrieval that are wrong with it (SearChain, table 3b).
 
     Args:
         with_, without, metric, seed: as for `helped_by_retrieval`.
@@ -125,21 +80,11 @@ def misled_by_retrieval(
             "Ask more questions, or lower --right."
         )
     wrong = [float(_score(record, metric) < right) for record in known]
-    return Misled(len(pairs), len(known), mean_interval(wrong, seed=seed))
+    return {"questions": len(pairs), "right": len(known), "misled": mean_interval(wrong, seed=seed)}
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The reasoning steps and the score of the questions that need the same number of facts (SearChain, table 4)."""
-
-    hops: int
-    questions: int
-    steps: Interval
-    score: Interval
-
-
-def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> list[Steps]:
-    """Return the length of the reasoning behind the answer, by the number of facts that a question needs.
+def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> list[Row]:
+    """Return reasoning steps and score by the number of facts that a question needs (SearChain, table 4).
 
     Raises:
         QuestreeError: if no answered question has a number of hops.
@@ -151,12 +96,12 @@ def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> l
     if not groups:
         raise QuestreeError("None of the answered questions tells how many hops it needs.")
     return [
-        Steps(
-            hops,
-            len(group),
-            bootstrap_interval([reasoning_steps(record) for record in group], seed=seed),
-            mean_interval([_score(record, metric) for record in group], seed=seed),
-        )
+        {
+            "hops": hops,
+            "questions": len(group),
+            "steps": bootstrap_interval([reasoning_steps(record) for record in group], seed=seed),
+            "score": mean_interval([_score(record, metric) for record in group], seed=seed),
+        }
         for hops, group in sorted(groups.items())
     ]
 
@@ -171,28 +116,10 @@ def reasoning_steps(record: Record) -> int:
     return max((len([node for node in path if node.source != "passage"] or path) for path in paths), default=0)
 
 
-@dataclass(frozen=True)
-class Efficiency:
-    """The mean cost of a question (SearChain, table 5; ToR, table 5).
+def efficiency(records: Sequence[Record]) -> Row:
+    """Return the mean cost of an answered question (SearChain, table 5; ToR, table 5).
 
-    Attributes:
-        cached: calls that the client's cache answered.
-        tokens, cost: None if there are such calls, as nobody counted theirs; the cost also if no price is known.
-    """
-
-    questions: int
-    words_in: float
-    words_out: float
-    rounds: float
-    calls: float
-    seconds: float
-    cached: float
-    tokens: float | None
-    cost: float | None
-
-
-def efficiency(records: Sequence[Record]) -> Efficiency:
-    """Return the mean words, rounds of interaction, LM calls, seconds, tokens and US dollars of an answered question.
+    Where the client's cache answered some calls (``cached``), nobody counted their tokens: tokens and cost are None.
 
     Raises:
         QuestreeError: if no question was answered.
@@ -202,10 +129,48 @@ def efficiency(records: Sequence[Record]) -> Efficiency:
         raise QuestreeError("Every question of this run failed; there is nothing to measure.")
     found, n = Evaluation("", answered), len(answered)
     spent = found.spent
-    each = {name: getattr(spent, name) / n for name in ("words_in", "words_out", "calls", "cached")}
-    tokens, cost = ((spent.tokens_in + spent.tokens_out) / n, spent.cost / n or None)
-    known = {"tokens": None, "cost": None} if spent.cached else {"tokens": tokens, "cost": cost}
-    return Efficiency(questions=n, rounds=found.rounds, seconds=found.seconds, **each, **known)
+    return {
+        "questions": n,
+        "words_in": spent.words_in / n,
+        "words_out": spent.words_out / n,
+        "rounds": found.rounds,
+        "calls": spent.calls / n,
+        "seconds": found.seconds,
+        "cached": spent.cached / n,
+        "tokens": None if spent.cached else (spent.tokens_in + spent.tokens_out) / n,
+        "cost": None if spent.cached else spent.cost / n or None,
+    }
+
+
+def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Row]:
+    """Return, for each alpha (SearChain, section 4.1, appendix A.3.1), the share of nodes that it would correct.
+
+    These are the nodes whose answer, as the LM gave it before it saw the passage, has a ROUGE-L of alpha or less with
+    it. The scores tell whether the questions that alpha leaves alone have the better answers. To see what another
+    alpha leads to, run it: ``questree compare searchain --set check=reader --over alpha --value 0.3 --value 0.4``.
+
+    Raises:
+        QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.
+    """
+    long = [record for record in records if record.failure is None and "rouge-l" in record.scores]
+    questions = [(agreed, record.scores["rouge-l"]) for record in long if (agreed := _agreements(record))]
+    if not questions:
+        raise QuestreeError("No answered question here is scored by rouge-l and has nodes with answer and passage.")
+    nodes = [agreement for agreed, _ in questions for agreement in agreed]
+
+    def row(alpha: float) -> Row:
+        alone = [score for agreed, score in questions if min(agreed) > alpha]
+        others = [score for agreed, score in questions if min(agreed) <= alpha]
+        return {
+            "alpha": alpha,
+            "nodes": len(nodes),
+            "contradicted": fmean(one <= alpha for one in nodes),
+            "left_alone": len(alone),
+            "rouge_l_left_alone": fmean(alone) if alone else None,
+            "rouge_l_others": fmean(others) if others else None,
+        }
+
+    return [row(alpha) for alpha in alphas]
 
 
 def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Record, Record]]:
@@ -224,11 +189,7 @@ def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Reco
 
 
 def check_same_question(records: Sequence[Record]) -> None:
-    """Refuse records of one id that are of different questions, or were scored by different gold answers.
-
-    Raises:
-        QuestreeError: names the question.
-    """
+    """Raise a `QuestreeError` if records of one id are of different questions, or went by different gold answers."""
     if len({(record.question, record.answers) for record in records}) > 1:
         raise QuestreeError(
             f"Question {records[0].id!r} was changed between these runs: {records[0].question!r} and "
@@ -245,49 +206,6 @@ def _score(record: Record, metric: str) -> float:
     if metric not in record.scores:
         raise QuestreeError(f"Question {record.id} was not scored by {metric!r}; it has: {', '.join(record.scores)}.")
     return record.scores[metric]
-
-
-@dataclass(frozen=True)
-class AlphaPoint:
-    """The effect that alpha would have on stored records of long answers.
-
-    Attributes:
-        contradicted: the share of nodes whose answer and passage have a ROUGE-L of alpha or less.
-        left_alone: the number of questions without such a node.
-        rouge_l_left_alone, rouge_l_others: the mean score of these questions, and of the others; None if there are
-            none.
-    """
-
-    alpha: float
-    nodes: int
-    contradicted: float
-    left_alone: int
-    rouge_l_left_alone: float | None
-    rouge_l_others: float | None
-
-
-def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[AlphaPoint]:
-    """Return, for each alpha (SearChain, section 4.1, appendix A.3.1), how many nodes it would correct.
-
-    It also tells whether the answers that it leaves alone are the better ones. It looks at the answers that the LM
-    gave before it saw a passage. To see what another alpha leads to, run it:
-    ``questree compare searchain --set check=reader --over alpha --value 0.3 --value 0.4``.
-
-    Raises:
-        QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.
-    """
-    long = [record for record in records if record.failure is None and "rouge-l" in record.scores]
-    questions = [(agreed, record.scores["rouge-l"]) for record in long if (agreed := _agreements(record))]
-    if not questions:
-        raise QuestreeError("No answered question here is scored by rouge-l and has nodes with answer and passage.")
-    nodes = [agreement for agreed, _ in questions for agreement in agreed]
-    points = []
-    for alpha in alphas:
-        alone = [score for agreed, score in questions if min(agreed) > alpha]
-        others = [score for agreed, score in questions if min(agreed) <= alpha]
-        means = (fmean(scores) if scores else None for scores in (alone, others))
-        points.append(AlphaPoint(alpha, len(nodes), fmean(one <= alpha for one in nodes), len(alone), *means))
-    return points
 
 
 def _agreements(record: Record) -> list[float]:

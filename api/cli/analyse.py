@@ -31,20 +31,13 @@ Metric = Annotated[str | None, typer.Option(help="One of the stored scores. Defa
 @app.command()
 def sources(runs: Runs, as_json: options.AsJson = False) -> None:
     """Show where the answers of the nodes come from: the LM, corrected, completed, unsolved."""
-    from ..evaluation.analyses import knowledge_sources
-
-    stored = _stored(runs)
-    _print(_lines(stored, lambda run: knowledge_sources(run.records)), as_json)
+    _print_each(runs, as_json, lambda found, run: found.knowledge_sources(run.records))
 
 
 @app.command()
 def helped(with_: With, without: Without, metric: Metric = None, as_json: options.AsJson = False) -> None:
     """Show the score of the questions where retrieval corrected or completed a node (S_IR), with and without it."""
-    from ..evaluation.analyses import helped_by_retrieval
-
-    one, other = _pair(with_, without)
-    found = helped_by_retrieval(one.records, other.records, metric or one.metric, seed=one.seed)
-    _print([_line(found, one, other)], as_json)
+    _print_pair(with_, without, metric, as_json, "helped_by_retrieval")
 
 
 @app.command()
@@ -56,32 +49,19 @@ def misled(
     as_json: options.AsJson = False,
 ) -> None:
     """Show the share of questions that were right without retrieval and are wrong with it."""
-    from ..evaluation.analyses import misled_by_retrieval
-
-    one, other = _pair(with_, without)
-    found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right, seed=one.seed)
-    _print([_line(found, one, other)], as_json)
+    _print_pair(with_, without, metric, as_json, "misled_by_retrieval", right=right)
 
 
 @app.command()
 def steps(runs: Runs, metric: Metric = None, as_json: options.AsJson = False) -> None:
     """Show reasoning steps and score by the number of hops that a question needs."""
-    from ..evaluation.analyses import steps_by_hops
-
-    stored = _stored(runs)
-    _print(_lines(stored, lambda run: steps_by_hops(run.records, metric or run.metric, seed=run.seed)), as_json)
+    _print_each(runs, as_json, lambda found, run: found.steps_by_hops(run.records, metric or run.metric, seed=run.seed))
 
 
 @app.command()
 def efficiency(runs: Runs, as_json: options.AsJson = False) -> None:
     """Show words in and out, rounds, LM calls, seconds, tokens and cost of a question."""
-    from ..evaluation.analyses import efficiency as measure
-
-    stored = _stored(runs)
-    lines = _lines(stored, lambda run: [measure(run.records)])
-    if not as_json:
-        lines = [line | (dict.fromkeys(("tokens", "cost"), "part cached") if line["cached"] else {}) for line in lines]
-    _print(lines, as_json)
+    _print_each(runs, as_json, lambda found, run: [found.efficiency(run.records)])
 
 
 @app.command()
@@ -93,11 +73,8 @@ def alpha(
     as_json: options.AsJson = False,
 ) -> None:
     """Show how many nodes of stored long answers each alpha contradicts, and how good the other answers are."""
-    from ..evaluation.analyses import alpha_sweep
-
-    stored = _stored(runs)
     alphas = value or [n / 20 for n in range(2, 13)]
-    _print(_lines(stored, lambda run: alpha_sweep(run.records, alphas)), as_json)
+    _print_each(runs, as_json, lambda found, run: found.alpha_sweep(run.records, alphas))
 
 
 def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
@@ -106,26 +83,31 @@ def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
     return stored_runs(folders)
 
 
-def _lines(runs: "Sequence[StoredRun]", analysis: "Callable[[StoredRun], Sequence[Any]]") -> list[dict[str, Any]]:
-    """Return what is found in each run; say of which runs nothing can be, with the reason.
+def _print_each(folders: Sequence[Path], as_json: bool, analysis: "Callable[[Any, StoredRun], list[Any]]") -> None:
+    """Print what an analysis finds in each run; say of which runs nothing can be found, with the reason.
 
     Raises:
         QuestreeError: nothing is found in any run; names each.
     """
-    lines, without = list[dict[str, Any]](), list[str]()
-    for run in runs:
+    from ..evaluation import analyses
+
+    rows, without = list[dict[str, Any]](), list[str]()
+    for run in _stored(folders):
         try:
-            lines += [{"run": run.name, **_line(line, run)} for line in analysis(run)]
+            rows += [{"run": run.name, **row, "simulated": run.simulated} for row in analysis(analyses, run)]
         except QuestreeError as error:
             without.append(f"{run.name}: {error}")
-    if not lines:
+    if not rows:
         raise QuestreeError("\n".join(without))
     for reason in without:
         logger.warning("%s", reason)
-    return lines
+    _print(rows, as_json)
 
 
-def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
+def _print_pair(with_: Path, without: Path, metric: str | None, as_json: bool, analysis: str, **how: float) -> None:
+    """Print what an analysis finds in a run with retrieval and one without."""
+    from ..evaluation import analyses
+
     (one, *more), (other, *others) = _stored([with_]), _stored([without])
     if more or others:
         raise QuestreeError("Give two single runs here: the one with retrieval, then the one without.")
@@ -134,29 +116,24 @@ def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
             f"The second run is to be without retrieval, and {without} searched ({retriever.get('name')}): give the "
             "run with retrieval first, then the one without."
         )
-    return one, other
+    found = getattr(analyses, analysis)(one.records, other.records, metric or one.metric, seed=one.seed, **how)
+    _print([{**found, "simulated": one.simulated or other.simulated}], as_json)
 
 
-def _line(found: Any, *runs: "StoredRun") -> dict[str, Any]:
-    """Return what was found, and whether one of the runs that it was found in is simulated."""
-    return {**vars(found), "simulated": any(run.simulated for run in runs)}
-
-
-def _print(lines: Sequence[dict[str, Any]], as_json: bool) -> None:
+def _print(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print_json(lines)
+        print_json(rows)
         return
-    simulated = any(line["simulated"] for line in lines)
-    shown = [{name: value for name, value in line.items() if name != "simulated"} for line in lines]
-    cells = [{name.replace("_", " "): _cell(value) for name, value in line.items()} for line in shown]
+    cells = [{name.replace("_", " "): _cell(row, name) for name in row if name != "simulated"} for row in rows]
     if len(cells) == 1:  # reads better from top to bottom
         cells = [{"": name, "value": value} for name, value in cells[0].items()]
-    print_figures(cells, simulated=simulated)
+    print_figures(cells, simulated=any(row["simulated"] for row in rows))
 
 
-def _cell(value: Any) -> str:
+def _cell(row: dict[str, Any], name: str) -> str:
+    value = row[name]
     if value is None:
-        return "–"
+        return "part cached" if row.get("cached") and name in ("tokens", "cost") else "–"
     if isinstance(value, float):
         return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2g}" if 0 < abs(value) < 0.001 else f"{value:.3f}"
     return str(value)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace as Row
 
 import dspy
 import pytest
@@ -80,10 +81,10 @@ def test_the_sources_are_those_of_the_path_that_was_accepted():
 
 def test_knowledge_sources_are_counted_by_node():
     records = [answered("1", 1, "lm", "lm", "corrected"), answered("2", 0, "completed", "unsolved")]
-    shares = {share.source: (share.nodes, share.share, share.share_of_solved) for share in knowledge_sources(records)}
+    shares = {source: figures for source, *figures in map(dict.values, knowledge_sources(records))}
     assert shares == {
-        **{"lm": (2, 0.4, 0.5), "corrected": (1, 0.2, 0.25)},
-        **{"completed": (1, 0.2, 0.25), "unsolved": (1, 0.2, None)},
+        **{"lm": [2, 0.4, 0.5], "corrected": [1, 0.2, 0.25]},
+        **{"completed": [1, 0.2, 0.25], "unsolved": [1, 0.2, None]},
     }
     with pytest.raises(QuestreeError, match="SearChain"):
         knowledge_sources([answered("1", 1, "passage")])
@@ -98,7 +99,7 @@ def test_the_score_where_retrieval_helped_is_of_those_questions_alone():
         answered("5", 1, "corrected"),
     ]
     without = [answered(id, score, "lm") for id, score in (("1", 0), ("2", 1), ("3", 1), ("4", 1))]
-    found = helped_by_retrieval(with_, without, METRIC)
+    found = Row(**helped_by_retrieval(with_, without, METRIC))
     assert (found.questions, found.helped) == (3, 2), "a failure is no answer, and 5 was asked only once"
     assert found.without.mean == pytest.approx(2 / 3)
     assert (found.without_on_helped.mean, found.with_on_helped.mean, found.difference.mean) == (0.5, 1.0, 0.5)
@@ -107,20 +108,20 @@ def test_the_score_where_retrieval_helped_is_of_those_questions_alone():
 def test_a_correction_off_the_final_path_helped_too():
     tree = grown("corrected")
     tree.grow(None, query="another", answer="x", source="lm")
-    found = helped_by_retrieval([answered("1", 1, "lm", tree=tree)], [answered("1", 0, "lm")], METRIC)
+    found = Row(**helped_by_retrieval([answered("1", 1, "lm", tree=tree)], [answered("1", 0, "lm")], METRIC))
     assert found.helped == 1
 
 
 def test_questions_that_retrieval_misled_are_those_that_were_right_without_it():
     without = [answered(str(n), score, "lm") for n, score in enumerate((1, 1, 1, 1, 0, 0))]
     with_ = [answered(str(n), score, "lm") for n, score in enumerate((1, 1, 1, 0, 0, 1))]
-    found = misled_by_retrieval(with_, without, METRIC)
+    found = Row(**misled_by_retrieval(with_, without, METRIC))
     assert (found.questions, found.right, found.misled.mean) == (6, 4, 0.25)
     failed = [*with_[:3], answered("3", 0, "lm", failed=True)]
-    assert misled_by_retrieval(failed, without, METRIC).misled.mean == 0, "a failure is not misled"
+    assert misled_by_retrieval(failed, without, METRIC)["misled"].mean == 0, "a failure is not misled"
     with pytest.raises(QuestreeError, match=r"misled none.* lower --right"):
         misled_by_retrieval(with_, [answered("0", 0.4, "lm")], METRIC)
-    assert misled_by_retrieval(with_, [answered("0", 0.4, "lm")], METRIC, right=0.3).right == 1
+    assert misled_by_retrieval(with_, [answered("0", 0.4, "lm")], METRIC, right=0.3)["right"] == 1
 
 
 def test_steps_are_those_of_the_path_behind_the_answer_by_hops():
@@ -130,10 +131,10 @@ def test_steps_are_those_of_the_path_behind_the_answer_by_hops():
         answered("3", 1, "lm", "lm", "lm", hops=3),
         answered("4", 1, "lm", hops=3, failed=True),
     ]
-    two, three = steps_by_hops(records, METRIC)
+    two, three = (Row(**one) for one in steps_by_hops(records, METRIC))
     assert (two.hops, two.questions, two.steps.mean, two.score.mean) == (2, 2, 3.0, 0.5)
     assert (three.hops, three.questions, three.steps.mean) == (3, 1, 3.0)
-    one = steps_by_hops([answered("1", 1, "lm", hops=2), answered("2", 1, "lm", hops=2)], METRIC)[0]
+    [one] = (Row(**row) for row in steps_by_hops([answered(id, 1, "lm", hops=2) for id in "12"], METRIC))
     assert (one.steps.low, one.steps.high) == (1.0, 1.0), "a count is no share, also where it is 1"
     assert one.score.low < 1
     with pytest.raises(QuestreeError, match="hops"):
@@ -160,7 +161,7 @@ def test_what_a_search_found_is_no_step_of_its_own():
 
 def test_efficiency_is_of_a_question():
     records = [answered("1", 1, "lm", "lm", spent=SPENT, seconds=3.0), answered("2", 1, "lm", seconds=1.0)]
-    found = efficiency([*records, answered("3", 0, "lm", failed=True, seconds=100.0)])
+    found = Row(**efficiency([*records, answered("3", 0, "lm", failed=True, seconds=100.0)]))
     assert (found.questions, found.words_in, found.words_out, found.calls) == (2, 100, 10, 2)
     assert (found.rounds, found.seconds, found.cached, found.tokens, found.cost) == (1.5, 2.0, 0, 20, 0.25)
 
@@ -170,7 +171,7 @@ def test_what_the_cache_answered_in_part_has_no_tokens_and_no_cost(tmp_path, que
         answered("1", 1, "lm", spent=SPENT.model_copy(update={"cached": 1})),
         answered("2", 1, "lm", spent=SPENT),
     ]
-    found = efficiency(records)
+    found = Row(**efficiency(records))
     assert (found.calls, found.cached, found.tokens, found.cost) == (4, 0.5, None, None)
     keep(tmp_path / "run", records)
     assert questree("analyse", "efficiency", tmp_path / "run").out.count("part cached") == 2
@@ -211,7 +212,7 @@ def test_alpha_tells_nodes_that_disagree_and_how_good_the_others_answers_are():
         long("1", 0.4, ("rain falls from clouds", "rain falls from clouds"), replaced=[("x", "y")]),
         long("2", 0.1, ("rain falls from clouds", "rain falls from clouds"), ("the sky", "rain falls from clouds")),
     ]
-    low, top = alpha_sweep(records, [0.35, 1.0])
+    low, top = (Row(**one) for one in alpha_sweep(records, [0.35, 1.0]))
     assert (low.nodes, low.contradicted, low.left_alone) == (3, pytest.approx(1 / 3), 1)
     assert (low.rouge_l_left_alone, low.rouge_l_others) == (0.4, 0.1)
     assert (top.contradicted, top.left_alone, top.rouge_l_left_alone) == (1.0, 0, None)
