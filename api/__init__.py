@@ -58,9 +58,6 @@ def program(
         reader: for programs that read spans; the LM reads where None.
         duplicates: for programs that skip repeated queries; by their words where None.
         settings: of the program, by the names in its ``Settings``.
-
-    Raises:
-        QuestreeError: there is no such program or setting, or a value does not fit; names what there is.
     """
     from .programs import allow, build
 

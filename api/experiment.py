@@ -42,9 +42,6 @@ class Experiment(Parts):
                 if need be (``searchain:preset=paper,k=5``); or a folder, ``runs:/…``, ``models:/…`` or ``hf://…`` of a
                 compiled one.
             program_settings: of an uncompiled program; a compiled one has its own.
-
-        Raises:
-            QuestreeError: there is no such program or setting, or a part of it cannot be had.
         """
         from .programs import REGISTRY, allow, build, takes_retriever
 
@@ -70,12 +67,7 @@ class Experiment(Parts):
         return self.compiled(name)
 
     def compiled(self, place: str, *, allow_changed_signatures: bool = False) -> Program:
-        """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with.
-
-        Raises:
-            QuestreeError: as `program`; or it was compiled with another LM or index than the default ones, and the
-                settings name none.
-        """
+        """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with."""
         from .optimize import load
         from .optimize.artifact import read_artifact
 
@@ -132,9 +124,6 @@ class Experiment(Parts):
             over: the settings to vary; of several, every combination.
             values: of the one setting, where its type does not list them.
             given: the other settings, which all have.
-
-        Raises:
-            QuestreeError: a setting cannot be varied, or is varied and given.
         """
         from .programs import allow, variants
 
@@ -145,11 +134,7 @@ class Experiment(Parts):
         return {label: self.program(name, **given, **one) for label, one in varied.items()}
 
     def questions_for(self, programs: Iterable[Program]) -> list[dspy.Example]:
-        """Return the questions to score these programs on.
-
-        Raises:
-            QuestreeError: a program has one of them among its demonstrations.
-        """
+        """Return the questions to score these programs on."""
         from .evaluation.leak import refuse_demonstrated
 
         examples = self.examples(self.settings.split, self.settings.limit)

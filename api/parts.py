@@ -223,11 +223,7 @@ def _open_once(members: tuple[str, ...]) -> Retriever:
 
 
 def _served_lm(settings: RunSettings) -> dspy.LM:
-    """Return the LM behind an address, with what the settings say of its requests.
-
-    Raises:
-        QuestreeError: DSPy knows that the model takes no such temperature, or more tokens for a reply.
-    """
+    """Return the LM behind an address, with what the settings say of its requests."""
     import dspy
     from dspy.utils.exceptions import LMConfigurationError
 

@@ -70,10 +70,6 @@ class Readers(Parts):
         Args:
             test_split: of the same tasks, to score the reader with its new threshold on; None for no such score.
             on_read: called while passages are read.
-
-        Raises:
-            QuestreeError: the reader or the questions cannot be had, a question is to choose and to score, or there is
-                nowhere to store the threshold.
         """
         from .evaluation.leak import refuse_leak
         from .evaluation.run_file import writing
@@ -108,9 +104,6 @@ class Readers(Parts):
         Args:
             pairs: a file for `questree.optimize.readers.readings.read_pairs`.
             on_read: called while pairs are compared.
-
-        Raises:
-            QuestreeError: the check or the pairs cannot be had, or there is nowhere to store the threshold.
         """
         from .optimize.readers import best_theta, plot_theta
         from .optimize.readers.readings import compare_all, read_pairs

@@ -69,11 +69,7 @@ class _Answered(BaseModel):
 
 @contextmanager
 def answering(settings: RunSettings) -> Iterator[RemoteAnswerers]:
-    """Start the workers that the settings ask for; they end with the block.
-
-    Raises:
-        ClusterError: there is no such cluster, or it cannot be used.
-    """
+    """Start the workers that the settings ask for; they end with the block."""
     given = settings.model_dump(mode="json", exclude={*chosen("TRACKING CLUSTER out")})
     with (
         connected(str(settings.on), settings.workers) as cluster,
@@ -89,11 +85,7 @@ class RemoteAnswerers:
         self._workers = workers
 
     def asking(self, program: Program) -> Asking:
-        """Return what asks a program there; it is called on several threads and waits for the answer.
-
-        Raises:
-            QuestreeError: no file can hold the program.
-        """
+        """Return what asks a program there; it is called on several threads and waits for the answer."""
         shared = self._workers.share(_described(program).model_dump_json())
         return partial(self._ask, program.name, shared)
 
@@ -167,11 +159,7 @@ class Answering:
             return self._programs[described]
 
     def _made(self, described: _Described) -> tuple[Program, dspy.LM]:
-        """Make a program and its LM.
-
-        Raises:
-            QuestreeError: a part of it cannot be had here, or is another one here.
-        """
+        """Make a program and its LM."""
         allow(described.name, described.settings)
         program = described.state.program(partial(self._member, described))
         lm = self._parts.lm

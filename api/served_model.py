@@ -21,11 +21,7 @@ class ServedProgram(PythonModel):
     """A saved program behind MLflow's scoring protocol; LM, index and reader come from whoever runs it."""
 
     def load_context(self, context: Any) -> None:
-        """Load the program, once a process. Requests come on many threads, so DSPy is not configured globally.
-
-        Raises:
-            QuestreeError: nobody named the LM or the index, and no stand-in may take their place.
-        """
+        """Load the program, once a process. Requests come on many threads, so DSPy is not configured globally."""
         parts = Experiment(run_settings(**(context.model_config or {})))
         self.lm, self.concurrency = parts.lm, parts.settings.concurrency
         self.adapter, self.limits = adapter_named(parts.settings.adapter), parts.settings.limits

@@ -181,11 +181,7 @@ class _SettingsFile(TomlConfigSettingsSource):
         return found
 
     def _check_consent(self, acting: list[str]) -> None:
-        """Remember a file that the user named, and refuse one that was never named as it is now.
-
-        Raises:
-            QuestreeError: it was not named, or has changed since.
-        """
+        """Remember a file that the user named, and refuse one that was never named as it is now."""
         consent = cache_folder() / "trusted-settings" / self._digest
         if self._named:
             with suppress(OSError):  # then it has to be named each time
@@ -213,9 +209,6 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
     Args:
         config: a TOML file; ``questree.toml`` in the working folder where None, if there is one.
         given: what the user typed; None counts as not given.
-
-    Raises:
-        QuestreeError: the file is missing or no TOML, or a value does not fit; says which and why.
     """
     if config is not None and not config.is_file():
         raise QuestreeError(f"No settings file at {config}.")
@@ -227,11 +220,7 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
 
 
 def checked(model: type[Model], given: dict[str, Any]) -> Model:
-    """Return a model of what the user typed; None counts as not given.
-
-    Raises:
-        QuestreeError: a value does not fit; says which and why.
-    """
+    """Return a model of what the user typed; None counts as not given."""
     try:
         return model(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:

@@ -162,9 +162,6 @@ def _sampled(questions: Sequence[Question], name: str, sample: Sample, path: Pat
     """Return the questions of a sample, all of them in the split ``dev``, which commands score on.
 
     The drawn ones are the same for every seed and in whatever order the file is.
-
-    Raises:
-        QuestreeError: if the file is not what was published, or has too few questions for the sample.
     """
     found = [question for question in questions if question.split in sample.splits]
     if not found or any(question.position is None for question in found):

@@ -23,11 +23,7 @@ _NAMED: tuple[tuple[Split, re.Pattern[str]], ...] = (
 
 
 def hub_rows(task: KnownTask) -> Iterator[tuple[Split, int, Row]]:
-    """Yield the rows of every split that has answers, test first, each with the split and its number there, from 1.
-
-    Raises:
-        QuestreeError: if the hub cannot be reached, has no such repository or revision, or other columns.
-    """
+    """Yield the rows of every split that has answers, test first, each with the split and its number there, from 1."""
     import datasets
 
     hub = task.hub
@@ -77,9 +73,6 @@ def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | 
     """Yield the rows of all files, test first, each with the split that the name tells and its number in the file.
 
     A line or an entry that is no row is yielded as the error that says so: the reader may go on after it.
-
-    Raises:
-        QuestreeError: if a file cannot be read, or its form is not known; it names the file, and line or entry.
     """
     references: dict[str, Any] = {}
     questions = []

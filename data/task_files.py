@@ -109,11 +109,7 @@ def read_task_manifest(folder: Path, name: str) -> TaskManifest | None:
 
 
 def check_place(folder: Path, name: str) -> None:
-    """Refuse to write a task over files that no fetch wrote: they are the user's own.
-
-    Raises:
-        QuestreeError: if there is such a file.
-    """
+    """Refuse to write a task over files that no fetch wrote: they are the user's own."""
     if _manifest_file(folder, name).exists() or _unfinished(folder, name).exists():
         return
     for file in (questions_file(folder, name), corpus_file(folder, name)):

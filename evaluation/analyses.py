@@ -20,11 +20,7 @@ Row = dict[str, Any]
 
 
 def knowledge_sources(records: Sequence[Record]) -> list[Row]:
-    """Return how many nodes on the final paths have each source of knowledge (SearChain, table 2: of those solved).
-
-    Raises:
-        QuestreeError: if no node of the run answers a query.
-    """
+    """Return how many nodes on the final paths have each source of knowledge (SearChain, table 2: of those solved)."""
     counts = Counter(source for record in records for source in record.sources if source in SOURCES)
     if not counts:
         raise QuestreeError("No node of this run has an answer of its own; knowledge sources are SearChain's.")
@@ -41,9 +37,6 @@ def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metr
 
     ``without`` is over all questions that both runs answered: lower on S_IR if retrieval finds what is hard for the LM
     (SearChain, table 3a).
-
-    Raises:
-        QuestreeError: if the runs share no question, or S_IR is empty.
     """
     pairs = paired(with_, without)
     helped = [(one, other) for one, other in pairs if _was_helped(one)]
@@ -68,9 +61,6 @@ def misled_by_retrieval(
     Args:
         with_, without, metric, seed: as for `helped_by_retrieval`.
         right: the score from which an answer counts as right.
-
-    Raises:
-        QuestreeError: if the runs share no question, or none was right without retrieval.
     """
     pairs = paired(with_, without)
     known = [one for one, other in pairs if _score(other, metric) >= right]
@@ -84,11 +74,7 @@ def misled_by_retrieval(
 
 
 def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> list[Row]:
-    """Return reasoning steps and score by the number of facts that a question needs (SearChain, table 4).
-
-    Raises:
-        QuestreeError: if no answered question has a number of hops.
-    """
+    """Return reasoning steps and score by the number of facts that a question needs (SearChain, table 4)."""
     groups: dict[int, list[Record]] = {}
     for record in records:
         if record.hops is not None and record.failure is None:
@@ -120,9 +106,6 @@ def efficiency(records: Sequence[Record]) -> Row:
     """Return the mean cost of an answered question (SearChain, table 5; ToR, table 5).
 
     Where the client's cache answered some calls (``cached``), nobody counted their tokens: tokens and cost are None.
-
-    Raises:
-        QuestreeError: if no question was answered.
     """
     answered = tuple(record for record in records if record.failure is None)
     if not answered:
@@ -148,9 +131,6 @@ def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Row]
     These are the nodes whose answer, as the LM gave it before it saw the passage, has a ROUGE-L of alpha or less with
     it. The scores tell whether the questions that alpha leaves alone have the better answers. To see what another
     alpha leads to, run it: ``questree compare searchain --set check=reader --over alpha --value 0.3 --value 0.4``.
-
-    Raises:
-        QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.
     """
     long = [record for record in records if record.failure is None and "rouge-l" in record.scores]
     questions = [(agreed, record.scores["rouge-l"]) for record in long if (agreed := _agreements(record))]
@@ -174,11 +154,7 @@ def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Row]
 
 
 def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Record, Record]]:
-    """Return the questions that both runs answered, in the order of the first; a failure is not an answer.
-
-    Raises:
-        QuestreeError: if there are none, or a question of one id differs between the runs.
-    """
+    """Return the questions that both runs answered, in the order of the first; a failure is not an answer."""
     others = {record.id: record for record in second if record.failure is None}
     pairs = [(record, others[record.id]) for record in first if record.failure is None and record.id in others]
     if not pairs:

@@ -90,9 +90,6 @@ def audit(
         questions: one at least.
         retriever: an index in this process.
         on_progress: called with what is counted, how many are done, and of how many.
-
-    Raises:
-        QuestreeError: if there are no questions, or the corpus is not in this process.
     """
     if not questions:
         raise QuestreeError("There are no questions to audit; choose another split or a higher limit.")

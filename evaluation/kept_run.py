@@ -54,9 +54,6 @@ class KeptRun:
             record: of the question.
             steps: that were taken for it; None if it is the answer that is there, with another gold side.
             limits: that they were taken under.
-
-        Raises:
-            QuestreeError: if it cannot be written.
         """
         content = record.model_dump(mode="json", exclude={"scores"})
         details = {name: content.pop(name) for name in DETAILS}
@@ -86,22 +83,14 @@ class KeptRun:
         )
 
     def append_scores(self, record: Record) -> None:
-        """Keep the scores of an answer that was appended before.
-
-        Raises:
-            QuestreeError: if they cannot be written.
-        """
+        """Keep the scores of an answer that was appended before."""
         insert = (
             "INSERT INTO scores VALUES (?, ?, ?, ?) ON CONFLICT (run, id, metric) DO UPDATE SET score = excluded.score"
         )
         self.file.write(*((insert, (self.number, record.id, *score)) for score in record.scores.items()))
 
     def end(self, metrics: Sequence[str], seed: int, questions: Sequence[str]) -> None:
-        """Keep what an evaluation was over: its metrics, the run's score first, and its questions in order.
-
-        Raises:
-            QuestreeError: if it cannot be written.
-        """
+        """Keep what an evaluation was over: its metrics, the run's score first, and its questions in order."""
         place = "UPDATE questions SET place = ? WHERE run = ? AND id = ?"
         self.file.write(
             ("UPDATE run SET metrics = ?, seed = ? WHERE number = ?", (json.dumps(list(metrics)), seed, self.number)),
@@ -144,9 +133,6 @@ def begin(file: WritableFile, name: str, program: Program, task: str = "", polic
         program: a run goes on only with the same program, LM and retriever.
         task: the name of what is asked.
         policy: under which it is asked from now on.
-
-    Raises:
-        QuestreeError: if the run there is about something else (names what differs), or cannot be written.
     """
     return match_run(
         file,
@@ -165,9 +151,6 @@ def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside:
         name: of the run.
         about: as JSON.
         beside: further columns of it, which are written anew.
-
-    Raises:
-        QuestreeError: if it is another run; names what differs.
     """
     about = json.loads(json.dumps(about))
     found = file.rows("SELECT number, about, environment FROM run WHERE name = ?", name)

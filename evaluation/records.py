@@ -185,12 +185,7 @@ def metric_name(metric: ScoreFunction) -> str:
 def checked_metrics(
     metrics: ScoreFunction | Sequence[ScoreFunction], examples: Iterable[dspy.Example]
 ) -> list[ScoreFunction]:
-    """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet.
-
-    Raises:
-        QuestreeError: if there is none, one is no function or has the name of one of ours or of another column, two
-            have one name, or a question lacks what one goes by.
-    """
+    """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet."""
     given: Any = metrics  # whatever it is
     listed = [given] if callable(given) or isinstance(given, str) else list(given)
     if not listed:
@@ -224,11 +219,7 @@ def _check_gold(example: dspy.Example, metrics: Sequence[Any]) -> None:
 
 
 def checked_metric(given: Any) -> ScoreFunction:
-    """Return what was given if it can be a metric.
-
-    Raises:
-        QuestreeError: if it is no function, such as a name.
-    """
+    """Return what was given if it can be a metric."""
     if not callable(given) or isinstance(given, type):
         raise QuestreeError(
             f"{given!r} is no metric: give a function (example, prediction, trace=None), or one of ours by "
@@ -288,11 +279,7 @@ def _changed(record: Record, example: dspy.Example) -> set[str]:
 
 
 def check_example(example: dspy.Example) -> None:
-    """Refuse an example that no record can hold, before anything is asked.
-
-    Raises:
-        QuestreeError: names the example, and what is wrong with it.
-    """
+    """Refuse an example that no record can hold, before anything is asked."""
     try:
         if isinstance(example.get("answers"), str):
             raise ValueError("answers is one text, not a list of texts")

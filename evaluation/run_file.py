@@ -105,11 +105,7 @@ class RunFile:
         self._bytes = path.stat().st_size if path.exists() else 0
 
     def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Return what a query of this module's callers finds. Texts in it are bounded, each and all together.
-
-        Raises:
-            RunFileError: the file is damaged, or holds more than it can.
-        """
+        """Return what a query of this module's callers finds. Texts in it are bounded, each and all together."""
         found, read = list[tuple[Any, ...]](), 0
         with self._alone, self._reading():
             for row in self._store.execute(query, given):
@@ -121,11 +117,7 @@ class RunFile:
         return found
 
     def value(self, text: str | None) -> Any:
-        """Return what a column of JSON holds, with its long texts.
-
-        Raises:
-            RunFileError: it is no JSON, or a text is missing or too large.
-        """
+        """Return what a column of JSON holds, with its long texts."""
         return None if text is None else self.values([text])[0]
 
     def values(self, columns: Sequence[str | None]) -> list[Any]:
@@ -148,11 +140,7 @@ class RunFile:
         return self.value(found[0][0]) if found else None
 
     def paid(self) -> dict[int | None, Spent]:
-        """Return what was paid for each run, or sent and not answered; under None what was paid for no run.
-
-        Raises:
-            RunFileError: a payment is none.
-        """
+        """Return what was paid for each run, or sent and not answered; under None what was paid for no run."""
         amounts = tuple(Spent.model_fields)
         sums = ", ".join(f"total({name})" for name in amounts)
         found = {}
@@ -191,9 +179,6 @@ class WritableFile(RunFile):
             statements: each with its values.
             wait: False leaves it to the next transaction, or to the end.
             lasting: whether to try again with the next transaction where it cannot be written now.
-
-        Raises:
-            QuestreeError: it cannot be written; then nothing of it is.
         """
         wanted = _Writing(statements, lasting)
         with self._queue:
@@ -299,9 +284,6 @@ def writing(folder: Path, kind: str, *, shared: bool = False, durable: bool = Tr
         kind: what is in the file: ``evaluation``, ``comparison``, …. Another kind is not mixed with it.
         shared: whether other processes may write it too.
         durable: whether what is written is to outlive a power cut.
-
-    Raises:
-        QuestreeError: another process writes it, it holds something else, or it cannot be written.
     """
     _refuse_former(folder)
     path = folder / NAME
@@ -342,11 +324,7 @@ def writing(folder: Path, kind: str, *, shared: bool = False, durable: bool = Tr
 
 @contextmanager
 def reading(path: Path) -> Iterator[RunFile]:
-    """Open a file of runs for reading; it may be a stranger's, and another process may be writing it.
-
-    Raises:
-        RunFileError: it is none, another version wrote it, or it is damaged.
-    """
+    """Open a file of runs for reading; it may be a stranger's, and another process may be writing it."""
     with TemporaryDirectory(prefix="questree-") as folder, closing(_opened(path, Path(folder))) as store:
         file = RunFile(path, store)
         _check(file)
@@ -434,9 +412,6 @@ def find(place: Path) -> list[tuple[Path, str]]:
 
     A place is a file, the folder that it is in, or one of them with the name of a run behind it: ``out/searchain``. A
     folder of such folders stands for all of them.
-
-    Raises:
-        RunFileError: there is none.
     """
     for base in (place, *place.parents):
         name = "" if base == place else place.relative_to(base).as_posix()

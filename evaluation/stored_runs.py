@@ -60,11 +60,7 @@ class StoredRun:
 
     @property
     def environment(self) -> Environment:
-        """Return what else must be the same for it to be replayed.
-
-        Raises:
-            RunFileError: if that was not kept, or is damaged.
-        """
+        """Return what else must be the same for it to be replayed."""
         try:
             return Environment.model_validate(self.around)
         except ValidationError as error:
@@ -90,11 +86,7 @@ class StoredRun:
 
     @property
     def metric(self) -> str:
-        """Return the metric that the run was scored by first.
-
-        Raises:
-            QuestreeError: if no answer is scored yet.
-        """
+        """Return the metric that the run was scored by first."""
         scored = (name for record in self.records for name in record.scores)
         metric: str | None = next(iter(self.metrics or scored), None)
         if metric is None:
@@ -103,11 +95,7 @@ class StoredRun:
 
     @property
     def evaluation(self) -> Evaluation:
-        """Return what the scored answers add up to: while a run goes on, or if it was killed, some have no score yet.
-
-        Raises:
-            QuestreeError: if no answer is scored yet.
-        """
+        """Return what the scored answers add up to; of a run that goes on, or was killed, some have no score yet."""
         metric = self.metric
         scored = tuple(record for record in self.records if metric in record.scores)
         if not scored:
@@ -132,11 +120,7 @@ def open_runs(place: Path, *, whole: bool = True) -> Iterator[StoredRun]:
 
 
 def stored_runs(places: Sequence[Path]) -> list[StoredRun]:
-    """Return the runs in these places: files, the folders that they are in, or single runs of them (`find`).
-
-    Raises:
-        QuestreeError: if a place holds no run, or a run is damaged or has no finished question.
-    """
+    """Return the runs in these places: files, the folders that they are in, or single runs of them (`find`)."""
     runs: dict[str, StoredRun] = {}
     for run in (run for place in places for run in open_runs(place)):
         unique = run.name if run.name not in runs else str(run.place)
@@ -179,9 +163,6 @@ def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[St
         file: open for reading.
         name: of the only run that is wanted; empty for all.
         whole: whether records are read with their trees, references and details.
-
-    Raises:
-        QuestreeError: if there is none, or one is damaged or has no finished question.
     """
     begun = {number for (number,) in file.rows("SELECT DISTINCT run FROM questions")}
     rows = [row for row in _rows(file, name) if row[0] in begun]
@@ -241,9 +222,6 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
         run: its number.
         whole: whether with trees, references and details.
         id: of the only question that is wanted.
-
-    Raises:
-        RunFileError: if one is damaged; names it.
     """
     where, given = ("run = ?", [run]) if id is None else ("run = ? AND id = ?", [run, id])
     scores: dict[str, dict[str, float]] = {}
@@ -265,11 +243,7 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
 
 
 def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
-    """Return what was asked for a question when it was asked last, in the order of the program.
-
-    Raises:
-        RunFileError: if a step is damaged.
-    """
+    """Return what was asked for a question when it was asked last, in the order of the program."""
     columns = "kind, name, place, request, outcome, fault, spent, dropped"
     rows = file.rows(f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id)
     try:

@@ -75,11 +75,7 @@ class OpenedRun(NamedTuple):
 
 
 def tracked_runs(tracking: Tracking) -> list[ListedRun]:
-    """Return the runs of a store's experiment, the newest first.
-
-    Raises:
-        QuestreeError: the store cannot be read.
-    """
+    """Return the runs of a store's experiment, the newest first."""
     with _asking(tracking) as client:
         found = _found(client, tracking.experiment)
     names = {run.info.run_id: run.info.run_name for run in found}
@@ -87,11 +83,7 @@ def tracked_runs(tracking: Tracking) -> list[ListedRun]:
 
 
 def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
-    """Return a run of a store's experiment.
-
-    Raises:
-        QuestreeError: the store cannot be read, or the experiment has no such run.
-    """
+    """Return a run of a store's experiment."""
     with _asking(tracking) as client:
         run, held = client.get_run(id), client.get_experiment_by_name(tracking.experiment)
         if held is None or run.info.experiment_id != held.experiment_id:
@@ -103,11 +95,7 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
 
 
 def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) -> dict[str, Path]:
-    """Put the files that are kept into a folder; return their places by unique names.
-
-    Raises:
-        QuestreeError: the store cannot be read.
-    """
+    """Put the files that are kept into a folder; return their places by unique names."""
     places: dict[str, Path] = {}
     with _asking(tracking) as client:
         for number, (name, id, path) in enumerate(kept):

@@ -50,11 +50,7 @@ def check_store(uri: str) -> None:
 
 
 def check_exists(uri: str) -> None:
-    """Refuse an SQLite store that is not there, where runs are only read: MLflow would make one.
-
-    Raises:
-        QuestreeError: there is none.
-    """
+    """Refuse an SQLite store that is not there, where runs are only read: MLflow would make one."""
     file = uri.removeprefix(SQLITE).partition("?")[0]
     if uri.startswith(SQLITE) and not Path(file).exists():
         raise QuestreeError(f"There is no MLflow store at {file}. Name the store of your runs: --tracking-uri.")

@@ -99,11 +99,7 @@ def _put_aside(file: WritableFile, number: int) -> None:
 
 
 def read_candidates(file: RunFile) -> tuple[Candidate, ...]:
-    """Return the candidates that a `CandidateKeeper` kept in a file.
-
-    Raises:
-        QuestreeError: if one is damaged; names it.
-    """
+    """Return the candidates that a `CandidateKeeper` kept in a file."""
     found = []
     for number, score, questions, state in file.rows(
         "SELECT number, score, questions, state FROM candidates WHERE attempt = 0 ORDER BY number"

@@ -53,9 +53,6 @@ def push(
         capsule: of runs with the program, from `questree pack`; anybody can replay it.
         license: of its demonstrations, as the hub names licences, such as ``cc-by-4.0``.
         private: for a new repository.
-
-    Raises:
-        QuestreeError: if there is no artifact or index, the index is another one, or the hub refuses.
     """
     from huggingface_hub import ModelCardData
 

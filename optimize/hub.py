@@ -17,11 +17,7 @@ _FILE = "questree.json"
 
 
 def parse(address: str) -> tuple[str, str | None]:
-    """Return repository and revision of ``hf://user/name@revision``; None for a revision that is not named.
-
-    Raises:
-        QuestreeError: if it is no such address.
-    """
+    """Return repository and revision of ``hf://user/name@revision``; None for a revision that is not named."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
         raise QuestreeError(f"{address} is no address on the hub: write hf://user/name or hf://user/name@revision.")
@@ -29,11 +25,7 @@ def parse(address: str) -> tuple[str, str | None]:
 
 
 def fetch(address: str, target: str | Path) -> str:
-    """Put the file of an artifact on the hub into a folder, and no other file; return its address with the commit.
-
-    Raises:
-        QuestreeError: if the hub cannot be reached, refuses, or holds no artifact there, or a far too large one.
-    """
+    """Put the file of an artifact on the hub into a folder, and no other file; return its address with the commit."""
     from huggingface_hub import HfApi
 
     repository, revision = parse(address)
@@ -51,11 +43,7 @@ def fetch(address: str, target: str | Path) -> str:
 
 
 def upload(address: str, files: Mapping[str, Path | bytes], message: str, *, private: bool = False) -> str:
-    """Put files into a repository in one commit, and make it if there is none; return its address with that commit.
-
-    Raises:
-        QuestreeError: if the address names a revision, or the hub cannot be reached or refuses.
-    """
+    """Put files into a repository in one commit, and make it if there is none; return its address with that commit."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
     repository, revision = parse(address)

@@ -54,11 +54,7 @@ class Plan:
     file: WritableFile | None = None
 
     def claim(self, file: WritableFile) -> Plan:
-        """Return the plan with the file that it is kept in, once that says what the compilation is about.
-
-        Raises:
-            QuestreeError: if it is another compilation's; names what differs.
-        """
+        """Return the plan with the file that it is kept in, once that says what the compilation is about."""
         facts = json.loads(json.dumps(self.facts()))
         if (there := file.fact("about")) is None:
             file.set_fact("about", {**facts, "versions": versions()})
@@ -91,11 +87,7 @@ class Plan:
 
 
 def checked(name: str, given: Any) -> Any:
-    """Return what is given for a parameter, if it is of a kind that the parameter takes, or None.
-
-    Raises:
-        QuestreeError: if not; says what to give.
-    """
+    """Return what is given for a parameter, if it is of a kind that the parameter takes, or None."""
     kinds, give = _KINDS[name]
     if given is not None and not isinstance(given, kinds):
         raise QuestreeError(f"{name}={given!r:.60} is of the type {type(given).__name__}; give {give}.")
@@ -103,12 +95,7 @@ def checked(name: str, given: Any) -> Any:
 
 
 def checked_student(given: Any) -> Program:
-    """Return the program that is to be compiled.
-
-    Raises:
-        QuestreeError: if it is none, is made of compiled ones, or has an LM of its own: it would be asked with another
-            before and after.
-    """
+    """Return the program that is to be compiled."""
     program = checked_program(given)
     if isinstance(program, Composed):
         raise QuestreeError(
@@ -125,11 +112,7 @@ def checked_student(given: Any) -> Program:
 
 
 def checked_examples(given: Any) -> Examples:
-    """Return the examples as lists.
-
-    Raises:
-        QuestreeError: if they are none, or a question of theirs cannot be asked.
-    """
+    """Return the examples as lists."""
     parts: dict[str, list[dspy.Example]] = {}
     for name in ("train", "dev", "val"):
         part = getattr(checked("examples", given), name, None)
@@ -151,11 +134,7 @@ def checked_optimizer(given: Any, program: Program) -> Optimizer:
 
 
 def checked_teacher(given: Any, student: Program) -> Program | Literal["annotations"] | None:
-    """Return the teacher.
-
-    Raises:
-        QuestreeError: if it is neither a program, nor "annotations", nor None; or its prompts are not the student's.
-    """
+    """Return the teacher."""
     if isinstance(given, str) and given != "annotations":
         raise QuestreeError(f"teacher={given!r} is no teacher; give {_KINDS['teacher'][1]}.")
     if isinstance(given, Program) and (isinstance(given, Composed) or _prompts(given) != _prompts(student)):
@@ -173,11 +152,7 @@ def _prompts(program: Program) -> dict[str, list[str]]:
 
 
 def check_asked(optimizer: Optimizer, **parts: Any) -> None:
-    """Check that the optimizer asks the parts that are given for it.
-
-    Raises:
-        QuestreeError: if it would leave one of them aside.
-    """
+    """Check that the optimizer asks the parts that are given for it."""
     for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.leaves_aside()):
         others = ", ".join(other for other, kind in OPTIMIZERS.items() if name not in kind.unused)
         raise QuestreeError(

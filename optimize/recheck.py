@@ -62,9 +62,6 @@ def recheck(
         seed: of the intervals.
         policy: see `evaluate`.
         on_progress: called with how far it is.
-
-    Raises:
-        QuestreeError: if no questions were kept beside the artifact, or the metric is not one by name.
     """
     manifest, kept = read_artifact(artifact).manifest, _kept(artifact)
     metrics = [metric(name) for name in kept[0].scores]

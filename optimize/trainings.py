@@ -25,11 +25,7 @@ LOOK = 1.0  # seconds between looks at a job, and at whether the user wants to s
 
 
 def check_trainable(policy: RunPolicy) -> None:
-    """Check that the configured LM can be trained, before anything is paid.
-
-    Raises:
-        QuestreeError: if not; says why, and what to do.
-    """
+    """Check that the configured LM can be trained, before anything is paid."""
     lm = dspy.settings.lm
     name, provider = getattr(lm, "model", "no LM"), getattr(lm, "provider", None)
     if not getattr(provider, "finetunable", False):

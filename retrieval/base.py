@@ -84,11 +84,7 @@ class IndexRetriever(BaseRetriever):
         self._known: Kept[tuple[str, int], Hits] = Kept()
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return one list of passages for each query, as single calls would.
-
-        Raises:
-            QueryError: if a query is empty, or k is not positive.
-        """
+        """Return one list of passages for each query, as single calls would."""
         checked = check_search(queries, k)
         if not checked:
             return []
@@ -132,12 +128,7 @@ class NeuralRetriever(IndexRetriever):
 
 
 def reopened(connect: Callable[[str], BaseRetriever], name: str, fingerprint: str) -> BaseRetriever:
-    """Return the retriever that a pickle names.
-
-    Raises:
-        IndexRefused: if another index is there by now.
-        QuestreeError: as `connect` raises it.
-    """
+    """Return the retriever that a pickle names."""
     retriever = connect(name)
     if retriever.fingerprint != fingerprint:
         raise IndexRefused(f"{name} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}.")
@@ -145,11 +136,7 @@ def reopened(connect: Callable[[str], BaseRetriever], name: str, fingerprint: st
 
 
 def check_search(queries: Sequence[str], k: int) -> list[str]:
-    """Return the queries, each as ``check_query`` leaves it.
-
-    Raises:
-        QueryError: if a query is empty, or k is not positive.
-    """
+    """Return the queries, each as ``check_query`` leaves it."""
     if k < 1:
         raise QueryError(f"{k} passages were asked for; ask for one at least.")
     return [check_query(query) for query in queries]
@@ -159,9 +146,6 @@ def check_query(query: str) -> str:
     """Return the query without surrounding space and without halves of surrogate pairs, which no tokenizer reads.
 
     An overlong query stays whole: an encoder reads as much of it as its window holds.
-
-    Raises:
-        QueryError: if nothing is left, or it is not text.
     """
     if not isinstance(query, str):
         raise QueryError(f"A query must be text, not {type(query).__name__}.")

@@ -149,11 +149,7 @@ def _built(passages: Iterable[Passage], settings: BM25Settings) -> Any:
 
 
 def check_words(found: Collection[object]) -> None:
-    """Refuse a corpus without words.
-
-    Raises:
-        CorpusError: if none were found.
-    """
+    """Refuse a corpus without words."""
     if not found:
         raise CorpusError("None of the passages holds a word that BM25 could find.")
 

@@ -80,11 +80,7 @@ def folder_of(kind: type[Calibrated], name: str | Path) -> Path | None:
 
 
 def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
-    """Return the manifest of a folder, or None if the name is no folder, or one without such a manifest.
-
-    Raises:
-        CheckpointError: if it is damaged, or of a newer format.
-    """
+    """Return the manifest of a folder, or None if the name is no folder, or one without such a manifest."""
     folder = folder_of(kind, name)
     if folder is None or not (file := folder / kind.FILE).is_file():
         return None
@@ -92,11 +88,7 @@ def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
 
 
 def store(folder: Path, manifest: Calibrated) -> None:
-    """Write a manifest; it is there whole or not at all.
-
-    Raises:
-        QuestreeError: if it cannot be written.
-    """
+    """Write a manifest; it is there whole or not at all."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / manifest.FILE) as unfinished:

@@ -44,9 +44,6 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
     Args:
         name: ``None`` or ``embedded``; a folder; or a name on the Hugging Face hub, which is downloaded once.
         embedded: gives the folder of the embedded one.
-
-    Raises:
-        CheckpointError: if it is not found or incomplete.
     """
     if name is None or str(name) == EMBEDDED:
         folder = embedded()
@@ -70,11 +67,7 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
 
 
 def same_checkpoint(found: Checkpoint, fingerprint: str) -> Checkpoint:
-    """Return the checkpoint that another process of the same work found.
-
-    Raises:
-        CheckpointError: if it is another one than that process has.
-    """
+    """Return the checkpoint that another process of the same work found."""
     if found.fingerprint != fingerprint:
         raise CheckpointError(
             f"The checkpoint {found.name} is another one here ({found.folder}: {found.fingerprint}) than where the "
@@ -93,10 +86,6 @@ def checkpoint_of(
         manifest: of the index.
         find: gives a checkpoint by its name.
         name: where the checkpoint is now; None if it is where it was.
-
-    Raises:
-        CheckpointError: if it cannot be found.
-        IndexRefused: if it is another one now.
     """
     if manifest.checkpoint is None:
         raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
@@ -111,11 +100,7 @@ def checkpoint_of(
 
 
 def modules_of(folder: Path) -> list[tuple[str, str]]:
-    """Return kind and path of each module that sentence-transformers' ``modules.json`` names; none without that file.
-
-    Raises:
-        CheckpointError: if the file is damaged, or names a path that is not in the folder.
-    """
+    """Return kind and path of each module in sentence-transformers' ``modules.json``; none without that file."""
     found = read_settings(folder / "modules.json", [])
     try:
         modules = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in found]
@@ -128,11 +113,7 @@ def modules_of(folder: Path) -> list[tuple[str, str]]:
 
 
 def read_settings(path: Path, default: Any) -> Any:
-    """Return what a JSON file of an encoder holds, or the default if there is no such file.
-
-    Raises:
-        CheckpointError: if it cannot be read, or holds another type than the default's.
-    """
+    """Return what a JSON file of an encoder holds, or the default if there is no such file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -145,11 +126,7 @@ def read_settings(path: Path, default: Any) -> Any:
 
 
 def minilm_folder() -> Path:
-    """Return the folder of all-MiniLM-L6-v2 in the package that holds it.
-
-    Raises:
-        CheckpointError: if the package is not installed.
-    """
+    """Return the folder of all-MiniLM-L6-v2 in the package that holds it."""
     from importlib import resources
 
     try:
@@ -166,11 +143,7 @@ def minilm_folder() -> Path:
 
 
 def check_weights(folder: Path) -> None:
-    """Check that no file of weights in a folder is a pipe or a device: opening one would wait for ever.
-
-    Raises:
-        CheckpointError: if one is.
-    """
+    """Check that no file of weights in a folder is a pipe or a device: opening one would wait for ever."""
     if trap := next((file for file in _weights(folder) if not file.is_file()), None):
         raise CheckpointError(f"{trap} is no regular file.")
 

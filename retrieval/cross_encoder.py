@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from .encoders import load_model
-
-if TYPE_CHECKING:
-    import torch
 
 _LONGEST = 512  # tokens of a pair
 
@@ -30,18 +29,12 @@ class PairModel:
 
     @classmethod
     def load(cls, model: str | Path, device: str | None = None, longest: int = _LONGEST) -> PairModel:
-        """Load a model by hub name or folder.
-
-        Raises:
-            CheckpointError: if it cannot be found, fetched or loaded.
-        """
+        """Load a model by hub name or folder."""
         loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
         return cls(loaded, tokenizer, longest)
 
     def logits(self, text: str, others: Sequence[str]) -> torch.Tensor:
         """Return the (others, classes) logits of a text with each other text."""
-        import torch
-
         with self._lock, torch.inference_mode():
             encoded = self._tokenizer(
                 [text] * len(others),

@@ -37,9 +37,6 @@ def defended(retriever: Retriever, defence: str, reader: Reader | None = None) -
         retriever: finds the passages.
         defence: one of `DEFENCES`.
         reader: for the defence by a reader, with the threshold that it was calibrated to.
-
-    Raises:
-        QuestreeError: if there is no such defence, or it needs a reader other than the LM.
     """
     if defence not in DEFENCES:
         raise QuestreeError(unknown_name("defence", defence, DEFENCES))
@@ -69,11 +66,7 @@ class FilteringRetriever(WrappingRetriever):
         super().__init__([retriever], name, fingerprint)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return at most k passages for each query, best first.
-
-        Raises:
-            QueryError: as the retriever raises it.
-        """
+        """Return at most k passages for each query, best first."""
         found = self.members[0].batch(queries, k + _FURTHER if k > 0 else k)
         return [passages[:k] for passages in self.kept(queries, found)]
 

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import faiss
+import numpy as np
 
 from ..common.errors import IndexRefused, QuestreeError
 from .base import Hits, NeuralRetriever
@@ -19,9 +22,6 @@ from .indexes.encoding import encode_corpus
 from .indexes.index_kind import BuildProgress, IndexKind, Order, Written
 from .sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from .sentence_usage import Pooling, Usage, find_usage
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _VECTORS, _INDEX = "vectors", "dense.faiss"
 _FLAT = "Flat"
@@ -116,11 +116,7 @@ def _write(order: Order) -> Written:
 
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:
-    """Return what encodes chunks in another process.
-
-    Raises:
-        CheckpointError: if the checkpoint of that name is not there, or another one.
-    """
+    """Return what encodes chunks in another process."""
     found = same_checkpoint(find_sentence_checkpoint(name), fingerprint)
     return SentenceEncoder.load(found, Usage(**usage), precision)
 
@@ -154,13 +150,7 @@ def _load(
 
 
 def _empty(settings: DenseSettings, dim: int) -> Any:
-    """Return the index that the settings describe, with nothing in it.
-
-    Raises:
-        QuestreeError: if faiss does not know it.
-    """
-    import faiss
-
+    """Return the index that the settings describe, with nothing in it."""
     with _told_of(settings, dim):
         index = faiss.index_factory(dim, settings.factory, faiss.METRIC_INNER_PRODUCT)
         _set_search(index, settings)
@@ -184,8 +174,6 @@ def _chunks(folder: Path, passages: int, dim: int) -> Iterator[np.ndarray[Any, A
 
 def _sample(folder: Path, passages: int, dim: int, most: int) -> np.ndarray[Any, Any]:
     """Return (at most so many, dim) float32: a seeded choice of the vectors, the same for the same corpus."""
-    import numpy as np
-
     chosen = np.sort(np.random.default_rng(_SEED).permutation(passages)[:most])
     found, first = [], 0
     for rows in _chunks(folder, passages, dim):
@@ -197,8 +185,6 @@ def _sample(folder: Path, passages: int, dim: int, most: int) -> np.ndarray[Any,
 
 def _save(index: Any, path: Path) -> None:
     """Write a new file, never an old one in place: an enlarged index shares its files with the former, by links."""
-    import faiss
-
     path.unlink(missing_ok=True)
     try:
         faiss.write_index(index, str(path))
@@ -207,8 +193,6 @@ def _save(index: Any, path: Path) -> None:
 
 
 def _opened(path: Path, settings: DenseSettings) -> Any:
-    import faiss
-
     try:
         index = faiss.read_index(str(path))
         _set_search(index, settings)
@@ -218,8 +202,6 @@ def _opened(path: Path, settings: DenseSettings) -> Any:
 
 
 def _set_search(index: Any, settings: DenseSettings) -> None:
-    import faiss
-
     if settings.search:
         faiss.ParameterSpace().set_index_parameters(index, settings.search)  # type: ignore[arg-type]  # two by one name
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..common.errors import CheckpointError
 from ..common.manifests import json_hash
 from .base import check_query
@@ -114,8 +116,6 @@ class DPRReader:
         return [spans[place] for place in range(len(checked))]
 
     def _read(self, pairs: Sequence[tuple[str, Passage]]) -> list[Span]:
-        import torch
-
         with self._lock, torch.inference_mode():
             given = reader_input(self._tokenizer, pairs, self._window)
             output = self._model(**given.tokens.to(self._model.device))

@@ -10,14 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from ..common.errors import CheckpointError, QuestreeError
 from .checkpoints import Checkpoint, check_weights
 from .kept_results import Kept
-
-if TYPE_CHECKING:
-    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +62,6 @@ class TextEncoder(ABC):
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         """Return how alike texts are, by the cosine of a vector of each: a row for each text, in it each other text."""
-        import torch
-
         if not texts or not others:
             return [[] for _ in texts]
         vectors = self._known.all_of(  # a program compares the same few texts again and again
@@ -92,8 +89,6 @@ class TextEncoder(ABC):
         In float32 on a CPU texts of one length share a batch, so that nothing is padding. bfloat16 gains more by larger
         batches than the little padding costs between texts of nearly one length: 1.3 times as many passages.
         """
-        import torch
-
         with self._lock:  # truncation and padding are state of the tokenizer
             tokens = self._tokens(texts)
         lengths = tokens["attention_mask"].sum(1).tolist()
@@ -110,8 +105,6 @@ class TextEncoder(ABC):
         return [done[position] for position in range(len(texts))]
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        import torch
-
         if self.precision == "float32":
             return contextlib.nullcontext()
         return torch.autocast(self._model.device.type, dtype=getattr(torch, self.precision))
@@ -155,12 +148,7 @@ def precision_of(wanted: str, device: str, on_gpu: str) -> str:
             that, else float32, for emulated bfloat16 is several times slower.
         device: ``cpu`` or ``cuda``.
         on_gpu: what ``auto`` means there.
-
-    Raises:
-        QuestreeError: if there is no such precision on this device.
     """
-    import torch
-
     if wanted == "auto" and device == "cpu":
         supported = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
         return "bfloat16" if supported is not None and supported() else "float32"
@@ -180,11 +168,7 @@ def load_model(model_class: str, name: str | Path, *, device: str | None = None)
         model_class: of transformers, such as ``DPRReader``.
         name: a folder, or a name on the hub (then it is downloaded once).
         device: ``cuda``, ``cpu``; by default the GPU if there is one.
-
-    Raises:
-        CheckpointError: if it cannot be found, fetched or loaded, or is a model of another kind.
     """
-    import torch
     import transformers
 
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -230,8 +214,6 @@ def quiet() -> Iterator[None]:
 
 def weights_hash(model: Any) -> str:
     """Return 16 hex digits of a model's weights."""
-    import torch
-
     digest = hashlib.sha256()
     for name, weights in sorted(model.state_dict().items()):
         digest.update(name.encode())

@@ -41,11 +41,7 @@ many gold passages (docs/retrieval.md)."""
 
 
 def chosen_kind(name: str, passages: int) -> IndexKind:
-    """Return the kind of that name; for ``auto``, the one that suits so many passages.
-
-    Raises:
-        QuestreeError: if there is no such kind.
-    """
+    """Return the kind of that name; for ``auto``, the one that suits so many passages."""
     if name == AUTO:
         return KINDS["exact" if passages <= EXACT_UP_TO else "rerank"]
     if name not in KINDS:
@@ -105,11 +101,7 @@ def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple
 
 
 def known_kind(folder: Path, manifest: IndexManifest) -> IndexKind:
-    """Return the kind of an index.
-
-    Raises:
-        IndexRefused: if it is not known here.
-    """
+    """Return the kind of an index."""
     if manifest.kind not in KINDS:
         raise IndexRefused(f"{folder} is foreign: its kind, {manifest.kind!r}, is not known here.")
     return KINDS[manifest.kind]

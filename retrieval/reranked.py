@@ -102,11 +102,7 @@ class CrossEncoder:
 
     @classmethod
     def load(cls, model: str | Path, device: str | None = None) -> CrossEncoder:
-        """Load a sequence classifier by hub name or folder.
-
-        Raises:
-            CheckpointError: if it cannot be found, fetched or loaded, or gives more than one logit.
-        """
+        """Load a sequence classifier by hub name or folder."""
         loaded = PairModel.load(model, device)
         if (logits := loaded.model.config.num_labels) != 1:
             raise CheckpointError(f"{model} gives {logits} logits for a pair; a reranker gives one. Name another.")
@@ -140,11 +136,7 @@ class LateInteraction:
 
     @classmethod
     def load(cls, checkpoint: str) -> LateInteraction:
-        """Load a late-interaction checkpoint by hub name or folder, or ``embedded``.
-
-        Raises:
-            CheckpointError: if it cannot be found, fetched or loaded.
-        """
+        """Load a late-interaction checkpoint by hub name or folder, or ``embedded``."""
         return cls(Encoder.load(find_checkpoint(checkpoint)))
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:

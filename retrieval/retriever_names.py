@@ -91,9 +91,6 @@ def named_members(name: str | Path) -> tuple[str, ...]:
     """Return the retrievers that a name stands for, each by address or absolute folder, whose name may hold a ``+``.
 
     Before those that are linked stands ``linked:``, and the folder of the links if the name gives one.
-
-    Raises:
-        QuestreeError: if a part of the name is empty, or there twice.
     """
     if str(name).startswith(_LINKED):
         rest, _, links = str(name).removeprefix(_LINKED).rpartition("@")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from ..common.errors import CheckpointError
 from .checkpoints import Checkpoint, find_checkpoint, minilm_folder
 from .encoders import TextEncoder, load_model, precision_of
 from .sentence_usage import Usage
-
-if TYPE_CHECKING:
-    import torch
 
 _QUERIES_TOGETHER = 64
 
@@ -23,9 +22,6 @@ def find_sentence_checkpoint(name: str | Path | None = None) -> Checkpoint:
     Args:
         name: None or ``embedded`` for all-MiniLM-L6-v2 as its package holds it; a folder; or a name on the hub, such
             as ``facebook/contriever``, which is downloaded once.
-
-    Raises:
-        CheckpointError: if it is not found, incomplete, or not installed.
     """
     return find_checkpoint(name, minilm_folder)
 
@@ -55,10 +51,6 @@ class SentenceEncoder(TextEncoder):
             precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16
                 if it computes with that, else float32.
             device: by default the GPU if there is one.
-
-        Raises:
-            CheckpointError: if transformers cannot load it.
-            QuestreeError: if there is no such precision on this device.
         """
         model, tokenizer, chosen = load_model("AutoModel", checkpoint.folder, device=device)
         if tokenizer.pad_token_id is None:
@@ -82,8 +74,6 @@ class SentenceEncoder(TextEncoder):
 
     def queries(self, queries: Sequence[str]) -> torch.Tensor:
         """Return (queries, dim) float32, on the CPU; a query is read up to the encoder's window."""
-        import torch
-
         if not queries:
             return torch.empty(0, self.dim)
         with self._lock:
@@ -93,8 +83,6 @@ class SentenceEncoder(TextEncoder):
 
     def _vectors(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return the vectors of texts as queries."""
-        import torch
-
         found: list[torch.Tensor] = []
         for first in range(0, len(texts), _QUERIES_TOGETHER):
             prefixed = [self.usage.query_prefix + text for text in texts[first : first + _QUERIES_TOGETHER]]
@@ -116,8 +104,6 @@ class SentenceEncoder(TextEncoder):
 
     def _pooled(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return (texts, dim) float32, on the CPU."""
-        import torch
-
         given = {name: of_all.to(self._model.device) for name, of_all in tokens.items()}
         states, read = self._model(**given).last_hidden_state.float(), given["attention_mask"].unsqueeze(-1)
         vectors = states[:, 0] if self.usage.pooling == "cls" else (states * read).sum(1) / read.sum(1)

@@ -60,9 +60,6 @@ def find_usage(name: str, folder: Path, **given: Any) -> Usage:
         name: by which it was asked for; the last part of a path or hub name says which model it is.
         folder: of its files; those of sentence-transformers (``modules.json`` …) count if they are there.
         given: fields of `Usage`; those that are not None override what is found.
-
-    Raises:
-        CheckpointError: if the folder asks for what is not done here: another pooling, a further layer.
     """
     last = Path(name).name.lower()
     known: dict[str, Any] = next((usage for pattern, usage in _KNOWN if re.search(pattern, last)), {})

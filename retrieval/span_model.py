@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import torch
 
 from ..common.errors import CheckpointError
 from ..common.files import put_in_place, replacing
 from .checkpoints import check_weights
 from .encoders import load_model
 from .passage import Passage
-
-if TYPE_CHECKING:
-    import torch
 
 _WEIGHTS = "model.safetensors"
 
@@ -36,8 +35,6 @@ class SpanModel:
     """
 
     def __init__(self, encoder: Any) -> None:
-        import torch
-
         self.config = encoder.config
         heads = {
             "spans": torch.nn.Linear(self.config.hidden_size, 2),
@@ -50,11 +47,7 @@ class SpanModel:
 
     @classmethod
     def on_encoder(cls, name: str | Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
-        """Return an untrained reader over a published encoder, and its tokenizer; torch's random state draws the heads.
-
-        Raises:
-            CheckpointError: if the encoder cannot be found, fetched or loaded.
-        """
+        """Return an untrained reader over an encoder, and its tokenizer; torch's random state draws the heads."""
         encoder, tokenizer, chosen = load_model("AutoModel", name, device=device)
         if not getattr(encoder.config, "hidden_size", None):
             raise CheckpointError(f"{name} is no BERT-like encoder: its configuration has no hidden size.")
@@ -64,12 +57,7 @@ class SpanModel:
 
     @classmethod
     def load(cls, folder: Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
-        """Load the reader that ``save`` left in a folder, and its tokenizer.
-
-        Raises:
-            CheckpointError: if the folder is incomplete or damaged.
-        """
-        import torch
+        """Load the reader that ``save`` left in a folder, and its tokenizer."""
         from safetensors.torch import load
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -134,8 +122,6 @@ def reader_input(tokenizer: Any, pairs: Sequence[tuple[str, Passage]], window: i
 
     Not for two threads at once: the tokenizer keeps the cut as its state.
     """
-    import torch
-
     encoded = tokenizer(
         [f"{query} {tokenizer.sep_token} {passage.title}" for query, passage in pairs],
         [passage.text for _, passage in pairs],
@@ -166,8 +152,6 @@ def best_span(start: torch.Tensor, end: torch.Tensor, longest: int) -> tuple[int
         end: (tokens,) logits; -inf where no span may end.
         longest: the most tokens of a span, whose end is not before its start.
     """
-    import torch
-
     sums = start[:, None] + end[None, :]
     allowed = torch.ones_like(sums, dtype=torch.bool).triu().tril(longest - 1)
     sums = sums.masked_fill(~allowed, float("-inf"))

@@ -84,11 +84,7 @@ def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
 
 
 def _print_each(folders: Sequence[Path], as_json: bool, analysis: "Callable[[Any, StoredRun], list[Any]]") -> None:
-    """Print what an analysis finds in each run; say of which runs nothing can be found, with the reason.
-
-    Raises:
-        QuestreeError: nothing is found in any run; names each.
-    """
+    """Print what an analysis finds in each run; say of which runs nothing can be found, with the reason."""
     from ..evaluation import analyses
 
     rows, without = list[dict[str, Any]](), list[str]()

@@ -130,11 +130,7 @@ def refuse(*mistakes: tuple[object, str]) -> None:
 
 
 def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
-    """Return ``["max_rounds=3", "completion=false"]`` as settings.
-
-    Raises:
-        QuestreeError: one has no ``=``, or a name stands twice.
-    """
+    """Return ``["max_rounds=3", "completion=false"]`` as settings."""
     from ..common.errors import QuestreeError
     from ..settings import read_value
 

@@ -94,11 +94,7 @@ _TRACKED = Path("mlflow")
 
 
 def _address(given: str | None, tracking_uri: str) -> str:
-    """Return the address of MLflow's pages, without a password; empty if none is known.
-
-    Raises:
-        QuestreeError: the given one is no address.
-    """
+    """Return the address of MLflow's pages, without a password; empty if none is known."""
     with suppress(ValueError):  # no address at all: http://[
         parts = urlsplit(given or tracking_uri)
         if parts.scheme in ("http", "https") and parts.netloc:
@@ -114,11 +110,7 @@ def within_deadline(limits: ServiceLimits, settings: RunSettings) -> ServiceLimi
 
 
 def named_programs(programs: list[str]) -> dict[str, str]:
-    """Return each program by the name that clients use: the given one, else the last part of what names it.
-
-    Raises:
-        QuestreeError: a name or a program is empty, or two names are the same.
-    """
+    """Return each program by the name that clients use: the given one, else the last part of what names it."""
     named: dict[str, str] = {}
     for given in programs:
         name, equals, program = given.partition("=")

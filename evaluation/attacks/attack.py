@@ -158,10 +158,6 @@ def attack(
             it is used up, the rows that were made until then are the result, and ``stopped`` says how to go on. A
             program that fails by itself has no further rows, and ``stopped`` names it.
         on_progress: called with the name of what is being asked, and how far it is.
-
-    Raises:
-        QuestreeError: if there is no program, no attack or no such defence, or another process is writing ``out``;
-            also what `evaluate` raises, but an `OutOfBudgetError` or a `GivenUpError` only if no row was made.
     """
     if not programs or not attacks or not defences:
         raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")

@@ -237,11 +237,7 @@ class WriteClaims(dspy.Signature):
 
 
 def written_by_lm(question: str, target: str, count: int) -> list[str]:
-    """Return texts by the configured LM that argue for the target; they repeat in turn if it writes too few.
-
-    Raises:
-        QuestreeError: if the LM writes none.
-    """
+    """Return texts by the configured LM that argue for the target; they repeat in turn if it writes too few."""
     try:
         texts = call(dspy.Predict(WriteClaims), question=question, stated_answer=target, count=count).texts
     except CallFailedError as error:

@@ -48,6 +48,11 @@ class Difference(BaseModel):
     why: Why
     text: str
 
+    @classmethod
+    def of_answer(cls, field: str, text: str) -> Difference:
+        """Return a difference in a field of the record."""
+        return cls(place=(), by=field, number=0, why="answer changed", text=text)
+
 
 def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *, live: bool) -> Iterator[Difference]:
     """Yield where the steps of a question differ, in the order of the program, until it goes another way.
@@ -61,19 +66,21 @@ def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *,
     last: EpisodeStep | None = None
     for number, place in enumerate(sorted({*stored, *made}), start=1):
         was, is_ = stored.get(place), made.get(place)
+        why: Why | None = None
+        by = text = ""
         if is_ is None:
             was = stored[place]
-            yield Difference(
-                place=place, by=was.name, number=number, why="no longer asked", text=f"{was.kind} {was.name}"
-            )
+            why, by, text = "no longer asked", was.name, f"{was.kind} {was.name}"
         elif was is None or (was.kind, was.name) != (is_.kind, is_.name):
-            yield _left(is_, was, last, number)
-            return
+            why, by, text = _left(is_, was, last)
         elif _shown(was) != _shown(is_) if live else was.digest != is_.digest:
-            yield _changed(was, is_, number)
+            (why, text), by = _changed(was, is_), was.name
         elif live and _said(was) != _said(is_):
-            text = f"{_said(was)}\n→\n{_said(is_)}"
-            yield Difference(place=place, by=was.name, number=number, why="reply changed", text=text)
+            why, by, text = "reply changed", was.name, f"{_said(was)}\n→\n{_said(is_)}"
+        if why:
+            yield Difference(place=place, by=by, number=number, why=why, text=text)
+        if why in ("parse changed", "asked otherwise"):
+            return
         last = was
 
 
@@ -90,25 +97,22 @@ def _said(step: EpisodeStep) -> str:
     return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
 
 
-def _changed(stored: EpisodeStep, begun: EpisodeStep, number: int) -> Difference:
-    why: Why = "query changed"
+def _changed(stored: EpisodeStep, begun: EpisodeStep) -> tuple[Why, str]:
+    """Return what changed in a request, a search or a reading, and how."""
+    if stored.kind == "request" and _shown(stored) == _shown(begun):
+        return "sampling changed", f"{stored.request.get('options')} → {begun.request.get('options')}"
     text = "\n".join(_lines_that_differ(_as_text(stored.request), _as_text(begun.request)))
-    if stored.kind == "request":
-        why = "prompt changed"
-        if _shown(stored) == _shown(begun):
-            why, text = "sampling changed", f"{stored.request.get('options')} → {begun.request.get('options')}"
-    return Difference(place=stored.place, by=stored.name, number=number, why=why, text=text)
+    return "prompt changed" if stored.kind == "request" else "query changed", text
 
 
-def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None, number: int) -> Difference:
+def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None) -> tuple[Why, str, str]:
     """Return how a question goes another way: what is asked now, what was asked there, and what before."""
     last = before.name if before else None
     reread = before is not None and before.kind == "request" and last in (begun.name, stored.name if stored else None)
     then = f"{stored.kind} {stored.name}" if stored else "nothing"
     after = f"after the same reply to {last}, " if before else ""
     text = f"{after}{begun.kind} {begun.name} is asked, and {then} was"
-    why: Why = "parse changed" if reread else "asked otherwise"
-    return Difference(place=begun.place, by=last if reread and last else begun.name, number=number, why=why, text=text)
+    return ("parse changed", str(last), text) if reread else ("asked otherwise", begun.name, text)
 
 
 def comparable(record: Record) -> dict[str, Any]:
@@ -134,8 +138,7 @@ def _difference(name: str, was: Any, is_: Any) -> Difference:
     if isinstance(was, dict) and isinstance(is_, dict):
         differing = [key for key in {**was, **is_} if was.get(key) != is_.get(key)]
         was, is_ = ({key: one.get(key) for key in differing} for one in (was, is_))
-    text = f"{str(was)[:_SHOWN]} → {str(is_)[:_SHOWN]}"
-    return Difference(place=(), by=name, number=0, why="answer changed", text=text)
+    return Difference.of_answer(name, f"{str(was)[:_SHOWN]} → {str(is_)[:_SHOWN]}")
 
 
 def _as_text(asked: Any) -> str:

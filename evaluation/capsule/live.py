@@ -23,7 +23,7 @@ from ..identity import lm_facts
 from ..kept_run import begin
 from ..records import Record, ScoreFunction
 from ..run import Progress, ask_again
-from ..run_file import WritableFile, writing
+from ..run_file import writing
 from ..stored_runs import StoredRun, open_runs, steps_of
 from .differences import Difference, step_differences
 from .replay import adapter_of, program_of
@@ -34,13 +34,7 @@ _PASSAGES = TypeAdapter(list[Passage])
 
 @dataclass(frozen=True)
 class AskedAgain:
-    """A question then and now.
-
-    Attributes:
-        stored: its record in the capsule.
-        record: its record now.
-        first: the first step that differs; None if every prompt and every reply is the same.
-    """
+    """A question's record then and now, and the first step that differs: a prompt, or a reply."""
 
     stored: Record
     record: Record
@@ -49,20 +43,13 @@ class AskedAgain:
     @property
     def same(self) -> bool:
         """Return whether the answer is the same."""
-        return self.stored.answer == self.record.answer and (self.stored.failure is None) == (
-            self.record.failure is None
-        )
+        failed = [record.failure is None for record in (self.stored, self.record)]
+        return self.stored.answer == self.record.answer and failed[0] == failed[1]
 
 
 @dataclass(frozen=True)
 class Drift(Paired):
-    """A run then and now.
-
-    Attributes:
-        name: of the run.
-        models: the LM's name then and now.
-        questions: in the order of the run.
-    """
+    """A run then and now: the LM's name then and now, and the questions in the order of the run."""
 
     name: str
     models: tuple[str, str]
@@ -91,60 +78,32 @@ def replay_live(
         seed: of the intervals.
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
         on_progress: called with the run's name and how far it is.
-
-    Raises:
-        RunFileError: if the capsule is damaged, or breaks a rule.
-        QuestreeError: if no LM is configured, or a program needs something that a capsule does not hold.
     """
     if dspy.settings.lm is None:
         raise QuestreeError("No LM is configured; name one with --lm.")
     for name in allow_code:
         REGISTRY.allow(name)
-    tell = on_progress or (lambda name, progress: None)
     lm, drifts = dspy.settings.lm.copy(cache=False), list[Drift]()
     for run in open_runs(path):  # all of them, before the first is paid for
         _check(run, retriever)
     with writing(out, "replay") as file, Account(file).open():
         for run in open_runs(path):
+            tell = None if on_progress is None else partial(on_progress, run.name)
             with dspy.context(lm=lm, adapter=adapter_of(run)):
-                drifts.append(_asked_again(run, file, retriever, policy, seed, tell))
+                searches = _KeptSearches(run, retriever) if run.part("retriever") else None
+                program = program_of(run, retriever=searches, reader=None, duplicates=None)
+                kept, how = begin(file, run.name, program, "", policy), {"policy": policy, "seed": seed}
+                metrics, said = _metrics_of(run), {"simulated": run.simulated, "on_progress": tell or (lambda _: None)}
+                before, after = ask_again(program, run.records, metrics, out=kept, **said, **how)
+                models = str(run.part("lm").get("name")), str(lm_facts()["name"])
+            pairs = zip(run.records, after.records, strict=True)
+            steps = {id: steps_of(file, kept.number, id) for id in (record.id for record in run.records)}
+            questions = tuple(
+                AskedAgain(then, now, next(step_differences(run.steps(now.id), steps[now.id], live=True), None))
+                for then, now in pairs
+            )
+            drifts.append(Drift(before, after, run.name, models, questions))
     return drifts
-
-
-def _asked_again(
-    run: StoredRun,
-    file: WritableFile,
-    retriever: Retriever | None,
-    policy: RunPolicy | None,
-    seed: int,
-    tell: Callable[[str, Progress], None],
-) -> Drift:
-    program = program_of(run, retriever=_searches(run, retriever), reader=None, duplicates=None)
-    kept = begin(file, run.name, program, "", policy)
-    before, after = ask_again(
-        program,
-        run.records,
-        _metrics_of(run),
-        simulated=run.simulated,
-        seed=seed,
-        out=kept,
-        policy=policy,
-        on_progress=partial(tell, run.name),
-    )
-
-    def first_difference(id: str) -> Difference | None:
-        return next(step_differences(run.steps(id), steps_of(file, kept.number, id), live=True), None)
-
-    return Drift(
-        before=before,
-        after=after,
-        name=run.name,
-        models=(str(run.part("lm").get("name")), str(lm_facts()["name"])),
-        questions=tuple(
-            AskedAgain(stored, now, first_difference(now.id))
-            for stored, now in zip(run.records, after.records, strict=True)
-        ),
-    )
 
 
 def _metrics_of(run: StoredRun) -> list[ScoreFunction]:
@@ -173,11 +132,6 @@ def _check(run: StoredRun, retriever: Retriever | None) -> None:
 
 def _all_steps(run: StoredRun) -> Iterator[EpisodeStep]:
     return (step for record in run.records for step in run.steps(record.id))
-
-
-def _searches(run: StoredRun, retriever: Retriever | None) -> Retriever | None:
-    """Return a retriever that finds what the run found; None for a run without one."""
-    return _KeptSearches(run, retriever) if run.part("retriever") else None
 
 
 class _KeptSearches(WrappingRetriever):

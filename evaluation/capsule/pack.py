@@ -22,10 +22,6 @@ def pack(places: Sequence[Path], out: Path) -> list[dict[str, Any]]:
     Args:
         places: of runs (`find`).
         out: the file; one that is there is replaced.
-
-    Raises:
-        QuestreeError: if a place holds no run, or a run cannot be replayed: its program is none that a name and
-            settings can build, or asks several LMs.
     """
     told: dict[str, dict[str, Any]] = {}
     with TemporaryDirectory(prefix="questree-") as folder, writing(Path(folder), "capsule", durable=False) as file:

@@ -26,12 +26,12 @@ from .stand_ins import lm_of, parts_of
 
 @dataclass(frozen=True)
 class ReplayedQuestion:
-    """What came of a question in a replay.
+    """A question then and now.
 
     Attributes:
         stored: its record in the capsule.
         record: its record now; None if the program asked for something that was not asked.
-        differences: in the order of the program; none if the records are the same.
+        differences: in the order of the program.
         skipped: why it was not replayed.
     """
 
@@ -48,13 +48,7 @@ class ReplayedQuestion:
 
 @dataclass(frozen=True)
 class ReplayedRun:
-    """A run that was replayed.
-
-    Attributes:
-        name: of the run.
-        simulated: whether the simulated LM answered.
-        questions: in the order of the run.
-    """
+    """A run that was replayed, with its questions in their order; ``simulated`` if the simulated LM answered it."""
 
     name: str
     simulated: bool
@@ -87,10 +81,6 @@ def replay(
         path: of the capsule.
         on_question: called with the run's name, the questions done, and their number.
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
-
-    Raises:
-        RunFileError: if the capsule is damaged, or breaks a rule.
-        QuestreeError: if a program in it, or a setting, is not known here.
     """
     for name in allow_code:
         REGISTRY.allow(name)
@@ -109,11 +99,7 @@ def _replayed(run: StoredRun, on_question: Callable[[str, int, int], None] | Non
 
 
 def adapter_of(run: StoredRun) -> dspy.Adapter | None:
-    """Return the adapter that wrote the prompts of a run; None for the one that is taken if none is configured.
-
-    Raises:
-        QuestreeError: if it is not known here.
-    """
+    """Return the adapter that wrote the prompts of a run; None for the one that is taken if none is configured."""
     adapter = run.part("lm").get("adapter", "chat")
     if adapter not in ADAPTERS:
         raise QuestreeError(f"{run.name}: the adapter {adapter!r} is not known here.")
@@ -126,11 +112,8 @@ def program_of(run: StoredRun, **parts: Any) -> Program:
     Args:
         run: of the capsule.
         parts: ``retriever``, ``reader``, ``duplicates``.
-
-    Raises:
-        QuestreeError: if those do not fit the present code.
     """
-    reader = run.part("reader")
+    reader, state = run.part("reader"), run.environment.state
 
     def coded() -> Program:
         name = run.environment.program or str(run.identity.get("program"))
@@ -139,7 +122,6 @@ def program_of(run: StoredRun, **parts: Any) -> Program:
             program.reader.threshold = reader.get("threshold")
         return program
 
-    state = run.environment.state
     try:
         return coded() if state is None else state.program(coded)
     except ValueError as problem:
@@ -149,19 +131,18 @@ def program_of(run: StoredRun, **parts: Any) -> Program:
 def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQuestion:
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
-    source, example = _Stored(run.steps(stored.id)), example_of(stored)
+    source = _Stored(run.steps(stored.id))
     limits = run.limits(stored.id) or Limits()  # of this question: a run may go on under others
     limits = Limits(retries=limits.retries, window=limits.window or run.environment.window)
     try:
         with limited(limits), replaying(source):
-            now, _ = answer(program, example)
+            now, _ = answer(program, example_of(stored))
     except _LeftError:
         return ReplayedQuestion(stored, None, source.differences())
-    now = score(now, example, [metric(name) for name in stored.scores if name in METRICS])
+    now = score(now, example_of(stored), [metric(name) for name in stored.scores if name in METRICS])
     differences = source.differences() or answer_differences(stored, now)
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
-        text = f"{stored.scores} → {now.scores}"
-        differences = (Difference(place=(), by="scores", number=0, why="answer changed", text=text),)
+        differences = (Difference.of_answer("scores", f"{stored.scores} → {now.scores}"),)
     return ReplayedQuestion(stored, now, differences)
 
 

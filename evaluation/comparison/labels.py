@@ -20,9 +20,6 @@ def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
         program: with its demonstrations and instructions.
         out: the folder whose file will hold its run.
         taken: names that others have.
-
-    Raises:
-        QuestreeError: the file that is there cannot be read.
     """
     label = f"{program.name}-compiled"
     own = {"settings": program.settings.model_dump(mode="json"), "compiled state": state_digest(program)}

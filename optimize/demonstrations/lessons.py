@@ -105,11 +105,7 @@ class Lesson:
 
 
 def annotated(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
-    """Return those examples that have steps with answers, each of which needs earlier ones alone.
-
-    Raises:
-        QuestreeError: if none has.
-    """
+    """Return those examples that have steps with answers, each of which needs earlier ones alone."""
     found = [example for example in examples if _is_answered_in_order(example.get("annotated_steps") or [])]
     if not found:
         raise QuestreeError(
@@ -131,9 +127,6 @@ def apart_from(examples: Sequence[dspy.Example], asked: Sequence[dspy.Example]) 
     """Return the examples that do not end with the last fact of a question that is asked.
 
     Data sets make several questions that end with the same hops. A demonstration of one would tell the other's answer.
-
-    Raises:
-        QuestreeError: if none is left.
     """
     ends = {end for one in asked for end in _ends(one)}
     left = [one for one in examples if ends.isdisjoint(_ends(one))]
@@ -155,11 +148,7 @@ def _ends(example: dspy.Example) -> list[object]:
 
 
 def read_lesson(example: dspy.Example, retriever: Retriever | None) -> Lesson | None:
-    """Return what an annotated example shows; None if it cannot be shown, or there is nothing to find passages with.
-
-    Raises:
-        QueryError: as the retriever raises it.
-    """
+    """Return what an annotated example shows; None if it cannot be shown, or there is nothing to find passages with."""
     steps = resolved_steps(example)
     if retriever is None or not _is_answered_in_order(example.get("annotated_steps") or []):
         return None

@@ -54,11 +54,7 @@ class AnnotatedFewShot(Optimizer):
     questions: int = Field(default=60, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Show of each predictor what was written for it, then steps of each kind in turn, the shortest first.
-
-        Raises:
-            QuestreeError: if there is nothing to show of any predictor.
-        """
+        """Show of each predictor what was written for it, then steps of each kind in turn, the shortest first."""
         taught = student.reset_copy()
         read = [read_lesson(one, student.retriever) for one in _by_length(job.trainset)[: self.questions]]
         lessons = [lesson for lesson in read if lesson]

@@ -31,9 +31,6 @@ def proposals_with_care(optimizer: str) -> Iterator[None]:
     DSPy would end, and lose everything, at a reply that it cannot read; after that, the cache would give the same
     reply again. It would take a reply for an instruction that was cut in the middle of a sentence. And some optimizers
     go on without any proposal to the end of their budget, and say nothing.
-
-    Raises:
-        QuestreeError: if the LM takes no key, the optimizer ended at a question that failed, or all of them failed.
     """
     forward, outcomes = dspy.Predict.forward, list[Failure | None]()
 

@@ -53,10 +53,6 @@ def reading_examples(source: str | Path, splits: str = "train", *, seed: int = 0
             Natural Questions) publishes it. Several are separated by commas.
         splits: train, dev, test, or several: ``train,dev``. A file without splits is split by the questions' words.
         seed: orders the questions.
-
-    Raises:
-        QuestreeError: if a source cannot be read, has no such split, or none of its questions has a supporting
-            passage.
     """
     named = [split.strip() for split in splits.split(",")]
     return [example for one in str(source).split(",") for example in _examples_from(one.strip(), named, seed)]

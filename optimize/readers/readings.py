@@ -62,9 +62,6 @@ def pairs_of(examples: Sequence[ReadingExample], *, seed: int = 0) -> list[Pair]
 
     The other passage is the first of its negatives (of mined ones, the one that the retriever ranks highest), else
     another question's passage.
-
-    Raises:
-        QuestreeError: if no question has a passage, or none has another to go with it.
     """
     if not examples:
         raise QuestreeError("None of these questions comes with its supporting passage; use nq or squad, for example.")
@@ -95,9 +92,6 @@ def read_all(
         pairs: of `pairs_of`.
         concurrency: pairs that are read at the same time.
         on_progress: called in the caller's thread with the number of pairs that are done.
-
-    Raises:
-        QuestreeError: if every call failed.
     """
 
     def read(pair: Pair) -> Span | CallFailedError:
@@ -153,9 +147,6 @@ def read_pairs(path: Path) -> list[QuestionPair]:
 
     Args:
         path: ``.jsonl``; or ``.tsv`` or ``.csv`` with these names in the first line (other columns are ignored).
-
-    Raises:
-        QuestreeError: if it cannot be read, a line lacks one of them, or all pairs are of one kind.
     """
     pairs: list[QuestionPair] = []
     try:

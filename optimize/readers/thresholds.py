@@ -38,20 +38,12 @@ def theta_sweep(readings: Sequence[Reading], thetas: Sequence[float]) -> list[Th
 
 
 def best_theta(readings: Sequence[Reading]) -> ThetaPoint:
-    """Return the theta of the highest F1 among all that tell these readings apart; of equals, the lowest.
-
-    Raises:
-        QuestreeError: if no reading has a span.
-    """
+    """Return the theta of the highest F1 among all that tell these readings apart; of equals, the lowest."""
     return max(theta_sweep(readings, candidate_thetas(readings)), key=lambda point: point.f1)
 
 
 def candidate_thetas(readings: Sequence[Reading]) -> list[float]:
-    """Return a theta for every way to part these readings: in the middle between two scores, or below the lowest.
-
-    Raises:
-        QuestreeError: if no reading has a span.
-    """
+    """Return a theta for every way to part these readings: in the middle between two scores, or below the lowest."""
     scores = sorted({reading.score for reading in readings if reading.score > float("-inf")})
     if not scores:
         raise QuestreeError("The reader found a span in none of the passages; there is no threshold to choose.")
@@ -144,9 +136,6 @@ def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, titl
         chosen: the threshold.
         title: what was read, and by which reader.
         x: what the threshold is called.
-
-    Raises:
-        QuestreeError: if it cannot be written.
     """
     with needs_extra("plots"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg

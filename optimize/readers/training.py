@@ -78,11 +78,6 @@ def train_reader(
         minutes: stop after so many, keep everything, and go on when called again.
         tracked: the run that the figures are logged to.
         on_progress: called after every step.
-
-    Raises:
-        QuestreeError: if the folder holds another training, another process trains in it, no question can be trained
-            on, or the disk is full.
-        CheckpointError: if the encoder cannot be had.
     """
     settings = settings or TrainingSettings()
     usable = [example for example in examples if character_spans(example)]
@@ -116,9 +111,6 @@ def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> li
     Args:
         examples: any.
         reader: a folder of `train_reader`; of any other reader nothing is known, and all examples are kept.
-
-    Raises:
-        QuestreeError: if the folder's record of its passages is damaged.
     """
     folder = folder_of(ReaderManifest, reader)
     if folder is None or not (folder / "training" / _FILE).exists():

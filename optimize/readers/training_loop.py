@@ -96,11 +96,7 @@ class TrainingLoop:
         self.optimizer = torch.optim.AdamW(groups)
 
     def resume(self, minutes: float | None, on_progress: Callable[[TrainingProgress], None]) -> None:
-        """Train from where the folder's training stands to the end, or until the time is up.
-
-        Raises:
-            QuestreeError: if its state is damaged, or cannot be written.
-        """
+        """Train from where the folder's training stands to the end, or until the time is up."""
         self._restore()
         until = time.monotonic() + 60 * minutes if minutes else float("inf")
         began, first = time.monotonic(), self.step

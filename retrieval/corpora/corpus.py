@@ -59,11 +59,7 @@ class CorpusSource:
         self.name = Path(corpus).name if isinstance(corpus, (str, Path)) else "passages"
 
     def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:
-        """Yield passages that are there already, and then those of the corpus, whose ids must be new.
-
-        Raises:
-            CorpusError: if one is taken, or one is no `Passage`; and as `read_corpus`.
-        """
+        """Yield passages that are there already, and then those of the corpus, whose ids must be new."""
         seen = set[str]()
         yield from _once(behind, seen)
         if isinstance(self._corpus, (str, Path)):
@@ -173,11 +169,7 @@ def _passages(path: Path, corpus_format: str | None, seen: set[str], bad: list[B
 
 
 def named_format(name: str) -> CorpusFormat:
-    """Return the form of that name.
-
-    Raises:
-        CorpusError: if there is none.
-    """
+    """Return the form of that name."""
     if name not in FORMATS:
         raise CorpusError(unknown_name("corpus format", name, FORMATS))
     return FORMATS[name]

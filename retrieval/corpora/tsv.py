@@ -74,11 +74,7 @@ def _columns(first: str) -> Columns | None:
 
 
 def _header(first: str) -> Columns | None:
-    """Return what the header says; None if there is none.
-
-    Raises:
-        CorpusError: if the first line seems to be a header, of other columns.
-    """
+    """Return what the header says; None if there is none."""
     columns, names = _columns(first), _cells(first)
     if columns is None and {"text", "title"} & {*names}:
         raise CorpusError(

@@ -14,13 +14,14 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from ...common.errors import IndexRefused
 from ...common.files import replacing
 from ...common.manifests import json_hash
 from .contents import PassageStore
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 CHUNK = 1024
@@ -113,8 +114,6 @@ def encoded(
     texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None] = lambda _: None
 ) -> tuple[list[int], int, memoryview]:
     """Return the number of rows of each text, how many texts fill the window, and all rows one behind the other."""
-    import numpy as np
-
     before = encoder.filled
     matrices = [matrix.numpy() for matrix in encoder.passages(texts, progress)]
     rows = np.ascontiguousarray(np.concatenate(matrices), dtype=encoder.row_type)
@@ -144,11 +143,7 @@ def store_chunk(folder: Path, number: int, record: ChunkRecord, rows: bytes | me
 
 
 def read_record(folder: Path, number: int) -> ChunkRecord:
-    """Return the record of a chunk.
-
-    Raises:
-        IndexRefused: if it is missing or damaged.
-    """
+    """Return the record of a chunk."""
     path = _record_file(folder, number)
     try:
         return ChunkRecord(**json.loads(path.read_bytes()))
@@ -166,13 +161,7 @@ def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int, row_type:
 
 
 def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> np.ndarray[Any, Any]:
-    """Return the (rows, dim) of a chunk, mapped from the disk.
-
-    Raises:
-        IndexRefused: if they are missing, or of another size than the record says.
-    """
-    import numpy as np
-
+    """Return the (rows, dim) of a chunk, mapped from the disk."""
     path, shape = rows_file(folder, number, row_type), (sum(record.lengths), dim)
     expected = int(row_type[1]) * prod(shape)
     try:

@@ -67,10 +67,6 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
     Args:
         on: ``ray``, which starts one on this machine, or the address of a cluster, ``ray://HOST:10001``.
         workers: how many the user wants; None for as many as suit the work.
-
-    Raises:
-        ClusterError: if it is something else, Ray is not installed, the cluster does not answer, or another version
-            of Ray or Python runs there.
     """
     if not re.fullmatch(r"ray(://[^\s/:]+:\d{1,5})?", on):
         raise ClusterError(f"--on {on}: name `ray` for this machine, or the address of a cluster: ray://HOST:10001")
@@ -113,11 +109,7 @@ def _start_here(ray: Any) -> None:
 
 
 def _check_answers(on: str) -> None:
-    """Check that something listens at the address: Ray would try for a minute.
-
-    Raises:
-        ClusterError: if nothing does.
-    """
+    """Check that something listens at the address: Ray would try for a minute."""
     address = urlsplit(on)
     try:
         socket.create_connection((address.hostname, address.port), timeout=_ANSWER).close()
@@ -220,12 +212,7 @@ class Workers:
         return self._ray.put(content)
 
     def do(self, *job: Any) -> bytes:
-        """Give a job to a worker, wait for its result and return it. Called on many threads.
-
-        Raises:
-            WorkerLostError: if it was lost each time that it was at the job.
-            ClusterError: if the work cannot be done, or there is no worker; says why.
-        """
+        """Give a job to a worker, wait for its result and return it. Called on many threads."""
         errors = self._ray.exceptions
         while True:
             worker = self._take()
@@ -313,11 +300,7 @@ class Workers:
 
 @contextmanager
 def _connection() -> Iterator[None]:
-    """Report the loss of the connection to a cluster while the block runs.
-
-    Raises:
-        ClusterError: if it is lost.
-    """
+    """Report the loss of the connection to a cluster while the block runs."""
     try:
         yield
     except ConnectionError as error:

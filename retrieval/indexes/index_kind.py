@@ -51,9 +51,6 @@ def store_corpus(
         source: the corpus.
         report: called with how many are read.
         behind: the record of the index to which they are added, and its passages.
-
-    Raises:
-        CorpusError: if there is no passage, or as `CorpusSource.passages`.
     """
     record, there = behind or (None, ())
     count, digest = write_passages(folder, _counted(source.passages(there), report))
@@ -137,9 +134,6 @@ class IndexKind:
 
         Args:
             options: what the user gave of them.
-
-        Raises:
-            QuestreeError: then; names them.
         """
         if options and not self.work:
             raise QuestreeError(
@@ -147,11 +141,7 @@ class IndexKind:
             )
 
     def settings_of(self, given: Mapping[str, Any]) -> Any:
-        """Return the settings of these names and values, or None for the defaults if none are given.
-
-        Raises:
-            QuestreeError: if there is no such setting, or a value does not fit.
-        """
+        """Return the settings of these names and values, or None for the defaults if none are given."""
         if not given:
             return None
         if self.settings is None:
@@ -160,11 +150,7 @@ class IndexKind:
 
 
 def named_settings(kind: str, settings: type[Any], given: Mapping[str, Any]) -> Any:
-    """Return the settings of a kind by names and values.
-
-    Raises:
-        QuestreeError: if there is no such setting, or a value does not fit.
-    """
+    """Return the settings of a kind by names and values."""
     known = [field.name for field in fields(settings)]
     if unknown := [name for name in given if name not in known]:
         raise QuestreeError(unknown_name(f"setting of {kind}", unknown[0], known))

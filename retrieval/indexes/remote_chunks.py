@@ -42,9 +42,6 @@ def encode_on_cluster(
         cluster: whose workers encode.
         folder, chunks, load, identity, finish: as for `encode_on`.
         encoder: of this process; rows must be like its own.
-
-    Raises:
-        ClusterError: if the workers cannot encode, or send back what is no chunk.
     """
     passages = PassageStore(folder.parent)
     given = {"by": f"{load.func.__module__}:{load.func.__name__}", "values": load.args}
@@ -66,11 +63,7 @@ def encode_on_cluster(
 
 
 def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> tuple[_Head, bytes]:
-    """Return the chunk that a worker sent back.
-
-    Raises:
-        ClusterError: if it is none of so many texts and this encoder.
-    """
+    """Return the chunk that a worker sent back."""
     line, _, rows = reply.partition(b"\n")
     try:
         head = _Head.model_validate_json(line)

@@ -7,26 +7,21 @@ import random
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ...common.caches import cache_folder
 from ...common.errors import CheckpointError
 from .. import checkpoints
 from ..checkpoints import Checkpoint, minilm_folder
 
-if TYPE_CHECKING:
-    import numpy as np
-
 _RECIPE = "minilm-l6-128-v1"
 _DIM, _SEED = 128, 2
 
 
 def find_checkpoint(name: str | Path | None = None) -> Checkpoint:
-    """Return the checkpoint of a name: ``embedded`` or None, a folder, or one on the hub: ``colbert-ir/colbertv2.0``.
-
-    Raises:
-        CheckpointError: if it is not found or incomplete, or would have to be unpickled.
-    """
+    """Return the checkpoint of a name: ``embedded`` or None, a folder, or one on the hub: ``colbert-ir/colbertv2.0``"""
     return checkpoints.find_checkpoint(name, embedded_checkpoint)
 
 
@@ -49,9 +44,6 @@ def embedded_checkpoint() -> Path:
     ======================================  ====
 
     Differences under .03 are within the noise of 200 questions; 384 dimensions triple an index.
-
-    Raises:
-        CheckpointError: if the package with the weights is not installed.
     """
     folder = cache_folder() / "checkpoints" / _RECIPE
     if folder.is_dir():
@@ -96,8 +88,6 @@ def _write_embedded(source: Path, folder: Path) -> None:
 
 def _projection(width: int) -> np.ndarray[Any, Any]:
     """Return (128, width): each input dimension goes to one output dimension, with a random sign."""
-    import numpy as np
-
     draw = random.Random(_SEED)
     order = list(range(width))
     draw.shuffle(order)

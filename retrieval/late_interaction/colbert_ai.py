@@ -13,10 +13,9 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import torch
+import numpy as np
+import torch
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +54,6 @@ def _import() -> None:
 
 def looked_up(rows: torch.Tensor, _: object, lengths: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
     """Return the runs of rows that begin at these offsets, one after the other."""
-    import torch
-
     moved = offsets - (lengths.cumsum(0) - lengths)
     return rows.index_select(0, torch.arange(int(lengths.sum())) + moved.repeat_interleave(lengths))
 
@@ -88,9 +85,6 @@ def decompressed(
 def _kept_state() -> Iterator[None]:
     """Restore environment, random generators and warnings, whatever happens in the block."""
     import random
-
-    import numpy as np
-    import torch
 
     environment = {name: os.environ.get(name) for name in _SET_BY_COLBERT}
     state, numpy_state = random.getstate(), np.random.get_state()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import torch
 
 from ...common.errors import CheckpointError
 from ..checkpoints import Checkpoint
 from ..encoders import TextEncoder
 from .encoder import Encoder
-
-if TYPE_CHECKING:
-    import torch
 
 _QUERY_MARK = "[unused0]"  # ColBERT's [Q]
 
@@ -53,8 +51,6 @@ class EmbeddedQueries(Encoder):
 
     def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
         """Return one (tokens, dim) float32 tensor for each query, without padding."""
-        import torch
-
         found = [self._ids(query) for query in queries]
         self._warn_of_length(map(len, found), self.longest_query)
         cut = self.longest_query - 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
 
 from ...common.errors import IndexRefused, QuestreeError, unknown_name
 from ..checkpoints import EMBEDDED, checkpoint_of, same_checkpoint
@@ -17,9 +20,6 @@ from .checkpoint import find_checkpoint
 from .embedded_queries import EmbeddedQueries
 from .encoder import Encoder
 from .packed_rows import PackingEncoder
-
-if TYPE_CHECKING:
-    import numpy as np
 
 FOLDER = "embeddings"
 Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
@@ -41,10 +41,6 @@ def encode(
         nbits: for each dimension of a packed row; None for rows of float16.
         row_bytes: gives the bytes that an embedding of so many dimensions takes in the finished index, if that holds
             something else than the chunks.
-
-    Raises:
-        CheckpointError: if the checkpoint cannot be found or loaded.
-        QuestreeError: if there is no such device.
     """
     devices = _devices(order.devices)
     encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
@@ -66,11 +62,7 @@ def encode(
 
 
 def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:
-    """Return what encodes chunks in another process.
-
-    Raises:
-        CheckpointError: if the checkpoint of that name is not there, or another one.
-    """
+    """Return what encodes chunks in another process."""
     return _packing(Encoder.load(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
 
 
@@ -79,13 +71,7 @@ def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
 
 
 def _devices(named: Sequence[str]) -> Sequence[str]:
-    """Return the devices named, or every GPU if there are several.
-
-    Raises:
-        QuestreeError: if a name stands for no device of this machine.
-    """
-    import torch
-
+    """Return the devices named, or every GPU if there are several."""
     there = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     for name in named:
         if name not in ("cpu", *there):
@@ -94,23 +80,13 @@ def _devices(named: Sequence[str]) -> Sequence[str]:
 
 
 def order_again(manifest: IndexManifest) -> dict[str, Any]:
-    """Return how a larger index is ordered like this one.
-
-    Raises:
-        CheckpointError: if its checkpoint cannot be found.
-        IndexRefused: if it is another one now.
-    """
+    """Return how a larger index is ordered like this one."""
     checkpoint = checkpoint_of("The index", manifest, find_checkpoint, None)
     return {"checkpoint": checkpoint.name, "precision": manifest.settings["precision"]}
 
 
 def encoder_of(folder: Path, manifest: IndexManifest, checkpoint: str | Path | None) -> Encoder:
-    """Return the encoder of an index.
-
-    Raises:
-        IndexRefused: if the checkpoint found is not the one by which the index was built.
-        CheckpointError: if it cannot be found or loaded.
-    """
+    """Return the encoder of an index."""
     found = checkpoint_of(folder, manifest, find_checkpoint, checkpoint)
     return EmbeddedQueries(found) if found.name == EMBEDDED else Encoder.load(found)
 
@@ -125,8 +101,6 @@ class Embeddings:
     """
 
     def __init__(self, folder: Path, dim: int, passages: int) -> None:
-        import numpy as np
-
         self.dim = dim
         records = [read_record(folder, number) for number in range(chunk_count(passages))]
         self._rows = [read_rows(folder, number, record, dim) for number, record in enumerate(records)]

@@ -7,14 +7,13 @@ and its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from ...common.errors import CheckpointError
 from ..checkpoints import Checkpoint, modules_of, read_settings
 from ..encoders import TextEncoder, precision_of, quiet
-
-if TYPE_CHECKING:
-    import torch
 
 _QUERIES_TOGETHER = 32
 _LONGEST = 8192
@@ -53,12 +52,7 @@ class Encoder(TextEncoder):
                 float32. The ranking is the same but for near ties: top-10 overlap .993, same first passage for 99 of
                 100 queries, 160 passages. There is no int8: torch's dynamic quantization gave embeddings with a cosine
                 of only .91 to .92 to these, and on a CPU with AVX2 alone no more passages a second.
-
-        Raises:
-            CheckpointError: if it is no late-interaction model, has code or pickles of its own, or cannot be loaded.
-            QuestreeError: if there is no such precision on this device.
         """
-        import torch
         from sentence_transformers import MultiVectorEncoder
 
         _check(checkpoint)
@@ -105,8 +99,6 @@ class Encoder(TextEncoder):
         return (matrix.float().mean(0) for matrix in self.passages(texts))
 
     def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor]:
-        import torch
-
         tokens = self._model.preprocess(texts, prompt=self._model.prompts.get("document"), task="document")
         return {name: of_all for name, of_all in tokens.items() if isinstance(of_all, torch.Tensor)}
 
@@ -118,12 +110,7 @@ class Encoder(TextEncoder):
 
 
 def _check(checkpoint: Checkpoint) -> None:
-    """Check that a checkpoint gives one unit vector for each token, without code of its own.
-
-    Raises:
-        CheckpointError: if it is a sentence encoder; or else has no projection, which would be drawn at random; or does
-            not normalise; or names code, for which another model would be loaded.
-    """
+    """Check that a checkpoint gives one unit vector for each token, without code of its own."""
     kinds = {kind for kind, _ in modules_of(checkpoint.folder)}
     written = read_settings(checkpoint.folder / "config_sentence_transformers.json", {})
     native = written.get("model_type") == "MultiVectorEncoder"  # else Normalize is added when it is loaded

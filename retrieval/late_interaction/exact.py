@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
 
 from ..base import Hits, NeuralRetriever, best
 from ..contracts import Passages
@@ -14,10 +17,6 @@ from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of, order_again
 from .encoder import Encoder
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
 
 _QUERIES_TOGETHER = 32
 _ROWS_TOGETHER = 4096
@@ -52,9 +51,6 @@ class ExactRetriever(NeuralRetriever):
 
     def _scores(self, queries: list[torch.Tensor]) -> np.ndarray[Any, Any]:
         """Return (queries, passages): for each token of a query its best match in the passage, summed."""
-        import numpy as np
-        import torch
-
         query_starts = np.cumsum([0, *(len(query) for query in queries[:-1])])
         scores = np.empty((len(queries), len(self.passages)), dtype=np.float32)
         with torch.inference_mode():
@@ -91,9 +87,6 @@ class Block:
     @classmethod
     def of(cls, chunks: Sequence[Chunk], device: str = "cpu") -> Block:
         """Return a block of the passages of successive chunks; this takes the memory of a few chunks more."""
-        import numpy as np
-        import torch
-
         lengths, first = np.concatenate([of_chunk for _, of_chunk, _ in chunks]), chunks[0][0]
         order = np.argsort(lengths, kind="stable")
         starts = np.empty_like(lengths)
@@ -118,14 +111,10 @@ class Block:
 
     def by_segments(self, tokens: torch.Tensor) -> torch.Tensor:
         """Compute the best match in few large steps, which suits a GPU."""
-        import torch
-
         return torch.segment_reduce((self.rows @ tokens.T).float(), "max", lengths=self.lengths, axis=0).T
 
     def by_runs(self, tokens: torch.Tensor) -> torch.Tensor:
         """Compute the best match in steps whose products stay in a CPU's cache."""
-        import torch
-
         parts = []
         for start, count, length in self.runs:
             rows = self.rows[start : start + count * length]
@@ -138,8 +127,6 @@ class Block:
 
 def _runs(lengths: np.ndarray[Any, Any]) -> Iterator[tuple[int, int, int]]:
     """Yield runs in ascending lengths, none much above ``_ROWS_TOGETHER`` rows, so that products stay in the cache."""
-    import numpy as np
-
     start = 0
     for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
         most = max(1, _ROWS_TOGETHER // int(length))
@@ -151,8 +138,6 @@ def _runs(lengths: np.ndarray[Any, Any]) -> Iterator[tuple[int, int, int]]:
 
 def _place(numbers: int) -> tuple[str, bool]:
     """Return the device on which so many numbers are searched, and whether they fit into its memory."""
-    import torch
-
     if torch.cuda.is_available():
         free, _ = torch.cuda.mem_get_info()
         return "cuda", numbers * 2 < free // 2

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
 
 from ...common.errors import QuestreeError
 from ..indexes.chunks import PassageEncoder
 from .plaid_codec import lloyd_max
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
 
 _SHARES = 1 << 14
 """Equal shares of the bell curve that its buckets are fitted to."""
@@ -30,9 +29,6 @@ class Packing:
     Args:
         dim: of an embedding.
         nbits: for each dimension: 1, 2, 4 or 8.
-
-    Raises:
-        QuestreeError: if the dimensions do not fill bytes.
     """
 
     def __init__(self, dim: int, nbits: int) -> None:
@@ -43,8 +39,6 @@ class Packing:
 
     def packed(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the (rows, bytes) uint8 of (rows, dim) unit vectors."""
-        import torch
-
         bounds, _ = _buckets(self.nbits)
         codes = torch.bucketize(rows.float() * self.dim**0.5, bounds, out_int32=True).to(torch.uint8)
         shifts = torch.arange(0, 8, self.nbits, dtype=torch.uint8)
@@ -53,8 +47,6 @@ class Packing:
 
     def unpacked(self, packed: np.ndarray[Any, Any]) -> torch.Tensor:
         """Return the (rows, dim) float32 unit vectors that (rows, bytes) uint8 stand for."""
-        import torch
-
         rows = torch.from_numpy(_meanings(self.nbits).take(packed, axis=0, mode="clip")).view(-1, self.dim)
         return rows.div_(torch.linalg.vector_norm(rows, dim=1, keepdim=True))
 
@@ -62,8 +54,6 @@ class Packing:
 @cache
 def _buckets(nbits: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the bounds and the means of the buckets of a bell curve with variance 1."""
-    import torch
-
     shares = (torch.arange(_SHARES, dtype=torch.float64) + 0.5) / _SHARES
     return lloyd_max(torch.special.ndtri(shares), 2**nbits)
 
@@ -71,8 +61,6 @@ def _buckets(nbits: int) -> tuple[torch.Tensor, torch.Tensor]:
 @cache
 def _meanings(nbits: int) -> np.ndarray[Any, Any]:
     """Return (256, 8 / nbits): the numbers that each byte stands for."""
-    import torch
-
     codes = torch.arange(256)[:, None] >> torch.arange(0, 8, nbits) & 2**nbits - 1
     meanings: np.ndarray[Any, Any] = _buckets(nbits)[1][codes].numpy()
     return meanings

@@ -7,12 +7,11 @@ from colbert-ai: where the buckets of a residual lie, and, on a CPU, how the nea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from ...common.errors import QuestreeError
-
-if TYPE_CHECKING:
-    import torch
 
 _LLOYD_ROUNDS = 300
 
@@ -74,7 +73,6 @@ def codec_class() -> Any:
     It packs residuals to the same bytes, and also those whose dimensions are a multiple of 8, but not of 8 * nbits.
     """
     import faiss
-    import torch
     from colbert.indexing.codecs.residual import ResidualCodec
 
     class Codec(ResidualCodec):
@@ -110,8 +108,6 @@ def lloyd_max(values: torch.Tensor, buckets: int) -> tuple[torch.Tensor, torch.T
     Returns:
         The (buckets - 1,) bounds between buckets, and their (buckets,) means, both ascending.
     """
-    import torch
-
     ordered = values.double().sort().values
     sums = torch.nn.functional.pad(ordered.cumsum(0), (1, 0))
     shares = (torch.arange(buckets) + 0.5) / buckets

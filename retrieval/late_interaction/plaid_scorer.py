@@ -8,12 +8,12 @@ count in it; the second gathers the scores of all centroids of the few candidate
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
 
 from .colbert_ai import decompressed
-
-if TYPE_CHECKING:
-    import torch
 
 _NOTHING = -9999.0
 """The score of a token for a passage that has none of the centroids; colbert-ai's."""
@@ -33,7 +33,6 @@ def open_scorer(folder: Path) -> Any:
     Raises:
         Exception: of any kind, if a file of the index is damaged: colbert-ai checks nothing.
     """
-    import torch
     from colbert.search.index_storage import IndexScorer
 
     class Scorer(IndexScorer):
@@ -78,9 +77,6 @@ def sum_of_maxima(scores: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         scores: (rows, tokens), one passage's rows after the other's.
         lengths: (passages,) the number of rows of each, one at least.
     """
-    import numpy as np
-    import torch
-
     best = np.maximum.reduceat(scores.numpy(), (lengths.cumsum(0) - lengths).numpy(), axis=0)
     return torch.from_numpy(best).clamp_(min=0).sum(1)
 
@@ -97,8 +93,6 @@ def by_lists(
         scores: (centroids, tokens) of these centroids.
         count: of all passages.
     """
-    import torch
-
     places = torch.full((count,), -1)
     places[candidates.long()] = torch.arange(len(candidates))
     place = places[passages.long()]

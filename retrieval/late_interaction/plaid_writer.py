@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import faiss
+import numpy as np
+import torch
+
 from ...common.errors import QuestreeError
 from ..indexes.index_kind import BuildProgress, Report
 from .colbert_ai import colbert_ready
@@ -28,10 +32,6 @@ def write_plaid(folder: Path, embeddings: Embeddings, settings: PlaidSettings, r
 
     It needs memory for the sample of embeddings, then for 25,000 passages at a time, then for the lists of passages by
     centroid, which a search holds too.
-
-    Raises:
-        QuestreeError: if there are too few embeddings to train the centroids on, or their dimensions do not pack into
-            bytes.
     """
     _check(embeddings)
     folder.mkdir()
@@ -84,18 +84,12 @@ def _centroids_for(rows: float) -> int:
 
 
 def _rows(embeddings: Embeddings, positions: Any) -> Any:
-    import numpy as np
-    import torch
-
     return torch.from_numpy(np.concatenate([embeddings.of(position) for position in positions]))
 
 
 def _sampled(embeddings: Embeddings) -> tuple[Any, float]:
     """Return a seeded choice of the rows, in random order, and how many a passage of colbert-ai's sample has."""
     import random
-
-    import numpy as np
-    import torch
 
     random.seed(_SEED)
     np.random.seed(_SEED)
@@ -111,9 +105,6 @@ def _sampled(embeddings: Embeddings) -> tuple[Any, float]:
 
 def _trained(rows: Any, count: int, iterations: int) -> Any:
     """Return the (count, dim) centroids, unit vectors, as colbert-ai trains them."""
-    import faiss
-    import torch
-
     on_gpu = torch.cuda.is_available()
     kmeans = faiss.Kmeans(rows.shape[1], count, niter=iterations, gpu=on_gpu, seed=123, min_points_per_centroid=1)
     kmeans.train(rows.float().numpy())
@@ -129,9 +120,6 @@ def passages_by_centroid(folder: Path, chunks: int, centroids: int) -> tuple[Any
     Returns:
         (passages,) int32, one centroid's after the other's, and (centroids,) how many each has.
     """
-    import numpy as np
-    import torch
-
     from ..lists import place_among_equals
 
     counts = np.zeros(centroids, dtype=np.int64)
@@ -148,9 +136,6 @@ def passages_by_centroid(folder: Path, chunks: int, centroids: int) -> tuple[Any
 
 def _pairs(folder: Path, chunks: int) -> Iterator[tuple[Any, Any]]:
     """Yield for each chunk its centroids and the passages that have an embedding there, ascending, each pair once."""
-    import numpy as np
-    import torch
-
     first = 0
     for number in range(chunks):
         held = torch.load(folder / f"{number}.codes.pt", map_location="cpu", weights_only=True)

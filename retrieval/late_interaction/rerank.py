@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
 
 from ...common.errors import IndexRefused, QuestreeError
 from ..base import Hits, IndexRetriever, NeuralRetriever, best
@@ -16,10 +19,6 @@ from ..indexes.index_kind import IndexKind, Order, Written
 from .embeddings import encode, encoder_of, order_again
 from .encoder import Encoder
 from .packed_rows import Packing
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
 
 FOLDER, PLACES = "packed", "packed.places.npy"
 _TOGETHER = 256
@@ -55,14 +54,9 @@ class PackedEmbeddings:
         folder: of the index.
         packing: of its embeddings.
         passages: of the corpus.
-
-    Raises:
-        IndexRefused: if the places of the embeddings cannot be read, or are not of these passages.
     """
 
     def __init__(self, folder: Path, packing: Packing, passages: int) -> None:
-        import numpy as np
-
         self._folder, self._packing = folder, packing
         try:
             self._places = np.load(folder / PLACES, mmap_mode="r", allow_pickle=False)
@@ -76,8 +70,6 @@ class PackedEmbeddings:
     @staticmethod
     def write_places(folder: Path, passages: int) -> None:
         """Write where each passage's rows are: (passages, 2), the first row in the file of its chunk, and the end."""
-        import numpy as np
-
         places = np.empty((passages, 2), dtype=np.int32)
         for number in range(chunk_count(passages)):
             ends = np.cumsum(read_record(folder / FOLDER, number).lengths)
@@ -86,13 +78,7 @@ class PackedEmbeddings:
         np.save(folder / PLACES, places, allow_pickle=False)
 
     def of(self, positions: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
-        """Return the (rows, dim) float32 of some passages, one's after the other's, and how many rows each has.
-
-        Raises:
-            IndexRefused: if they are not there.
-        """
-        import numpy as np
-
+        """Return the (rows, dim) float32 of some passages, one's after the other's, and how many rows each has."""
         packed = [self._packed(position) for position in positions]
         return self._packing.unpacked(np.concatenate(packed)), [len(rows) for rows in packed]
 
@@ -141,8 +127,6 @@ class GatherAndRerank(NeuralRetriever):
 
     def _ranked(self, query: torch.Tensor, gathered: Hits, k: int) -> Hits:
         """Return the k best candidates by their scores; of equal ones the earlier passage first."""
-        import numpy as np
-
         positions = sorted(position for position, _ in gathered)
         if not positions:
             return []
@@ -159,8 +143,6 @@ def maxsim(query: torch.Tensor, rows: torch.Tensor, lengths: Sequence[int]) -> n
         rows: (rows, dim), one passage's after the other's.
         lengths: (passages,) the number of rows of each, one at least.
     """
-    import numpy as np
-
     starts = np.cumsum([0, *lengths[:-1]])
     scores: np.ndarray[Any, Any] = np.maximum.reduceat((rows @ query.T).numpy(), starts, axis=0).sum(1)
     return scores

@@ -37,11 +37,7 @@ class QdrantAddress:
 
     @classmethod
     def parse(cls, address: str) -> QdrantAddress:
-        """Return what an address says.
-
-        Raises:
-            QuestreeError: if it is none, or holds a name or a password; it is not repeated then.
-        """
+        """Return what an address says."""
         if found := _SERVER.fullmatch(address):
             scheme, host, port, collection = found.groups()
             return cls(collection, server=f"{_SCHEMES[scheme]}://{host.lower()}:{port or 6333}")

@@ -62,10 +62,6 @@ class Collection:
         address: of it.
         settings: patience with a server.
         wait: called with the seconds of each pause.
-
-    Raises:
-        QuestreeError: if Qdrant's client is absent, or another process has the folder.
-        RemoteError: if the server does not answer, or is too old.
     """
 
     def __init__(
@@ -95,12 +91,7 @@ class Collection:
         settings: RemoteSettings | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> tuple[Collection, State]:
-        """Return the collection at an address, and what it holds.
-
-        Raises:
-            IndexRefused: as `state`; also if there is none.
-            QuestreeError, RemoteError: as `Collection`.
-        """
+        """Return the collection at an address, and what it holds."""
         collection = cls(QdrantAddress.parse(address), settings, wait)
         if (state := collection.state()) is not None:
             return collection, state
@@ -130,12 +121,7 @@ class Collection:
         )
 
     def ask(self, what: Callable[[QdrantClient], T]) -> T:
-        """Return what a request to the client returns.
-
-        Raises:
-            RemoteError: if no attempt was answered, the request was refused, or the answer cannot be understood.
-            QuestreeError: if the folder cannot be read or written.
-        """
+        """Return what a request to the client returns."""
         if not (server := self.address.server):
             try:
                 return what(self._client)
@@ -182,12 +168,7 @@ class Collection:
         return RemoteError(f"Qdrant at {self.address.server} refused the request ({fault}).{advice}")
 
     def state(self) -> State | None:
-        """Return what the collection holds, or None if there is no collection.
-
-        Raises:
-            IndexRefused: if it is foreign, or another version of questree wrote it.
-            RemoteError: as `ask`.
-        """
+        """Return what the collection holds, or None if there is no collection."""
         name, folder = self.address.collection, self.address.folder
         if folder is not None and not (is_folder(folder) and self._client.collection_exists(name)):
             return None
@@ -240,11 +221,7 @@ class Collection:
         self.ask(lambda client: client.upsert(self.address.collection, list(points)))
 
     def passages(self, count: int) -> Iterator[Passage]:
-        """Yield the passages at the first so many positions.
-
-        Raises:
-            IndexRefused: if one is missing, or none of ours.
-        """
+        """Yield the passages at the first so many positions."""
         for first in range(0, count, _PAGE):
             positions = range(first, min(first + _PAGE, count))
             found = self.ask(partial(_retrieve, self.address.collection, positions))

@@ -29,12 +29,7 @@ def is_folder(folder: Path) -> bool:
 
 
 def open_folder(folder: Path) -> QdrantClient:
-    """Return the client of a folder, which is made if need be. A folder serves one process, and that has one client.
-
-    Raises:
-        QuestreeError: if another process has it.
-        IndexRefused: if it cannot be read or written, or holds something else than points.
-    """
+    """Return the client of a folder, which is made if need be. A folder serves one process, and that has one client."""
     from qdrant_client import QdrantClient
     from qdrant_client.local import persistence
 

@@ -31,9 +31,6 @@ class QdrantSettings:
         in_memory: whether every node holds its quantized embeddings in memory; else in the system's cache, as it fits.
         shards: parts that the collection is divided into; give each node one or more.
         replicas: copies of each part, on as many nodes.
-
-    Raises:
-        QuestreeError: if one of them makes no sense.
     """
 
     candidates: int = 100
@@ -105,11 +102,7 @@ def point_of(position: int, passage: Passage, words: Words, rows: Any) -> models
 
 
 def passage_of(point: models.Record | models.ScoredPoint, address: object) -> Passage:
-    """Return the passage of a point.
-
-    Raises:
-        IndexRefused: if it is none of ours.
-    """
+    """Return the passage of a point."""
     try:
         return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})
     except ValidationError:

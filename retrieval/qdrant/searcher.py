@@ -66,11 +66,6 @@ class QdrantRetriever(BaseRetriever):
             checkpoint: where the encoder is now, if it moved; it must be the same.
             settings: patience with a server.
             wait: called with the seconds of each pause.
-
-        Raises:
-            RemoteError: if no server answers there.
-            IndexRefused: if there is no index, it is unfinished or foreign, or its checkpoint is another one now.
-            CheckpointError: if its checkpoint cannot be found or loaded.
         """
         collection, state = Collection.held(address, settings, wait)
         if not state.finished:
@@ -87,13 +82,7 @@ class QdrantRetriever(BaseRetriever):
         return self.encoder.similarity
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return one list of passages for each query, as single calls would.
-
-        Raises:
-            QueryError: if a query is empty, or k is not positive.
-            RemoteError: if no usable answer came.
-            IndexRefused: if the collection was changed since the first contact.
-        """
+        """Return one list of passages for each query, as single calls would."""
         most = min(k, self._passages)
         kept = self._known.all_of(
             [(query, most) for query in check_search(queries, k)],

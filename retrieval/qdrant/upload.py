@@ -62,13 +62,6 @@ def upload(
             began.
         overwrite: delete the index that the address has, if it is another one.
         progress: called with how far it is.
-
-    Raises:
-        CorpusError: if the corpus cannot be read, or a line of it.
-        CheckpointError: if the checkpoint cannot be found or loaded.
-        IndexRefused: if there is another index at the address, or something else.
-        RemoteError: if the server does not answer, or refuses.
-        QuestreeError: if another process has the folder.
     """
     collection, chosen = Collection(QdrantAddress.parse(address)), settings or QdrantSettings()
     there = collection.state()
@@ -99,11 +92,6 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
         source: the new passages.
         address: of an index of ``upload``.
         progress: called with how far it is.
-
-    Raises:
-        CorpusError: as for ``upload``; also if the index holds an id already.
-        IndexRefused: if there is no index, it is unfinished, or its checkpoint is another one now.
-        CheckpointError, RemoteError, QuestreeError: as for ``upload``.
     """
     collection, there = Collection.held(address)
     base = there.manifest if there.finished else there.base
@@ -142,11 +130,7 @@ def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, 
 
 
 def _check_same(collection: Collection, there: State, wanted: IndexManifest, advice: str) -> None:
-    """Refuse to write an index over another one.
-
-    Raises:
-        IndexRefused: then; says what differs.
-    """
+    """Refuse to write an index over another one."""
     held = there.manifest
     if held.fingerprint == wanted.fingerprint:
         return

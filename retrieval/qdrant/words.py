@@ -19,11 +19,7 @@ Words = tuple[list[int], list[float]]
 
 
 def mean_length(passages: Iterable[Passage], settings: BM25Settings) -> float:
-    """Return how many words a passage has in the mean.
-
-    Raises:
-        CorpusError: if there is no word in any of them.
-    """
+    """Return how many words a passage has in the mean."""
     lengths = [len(words) for passage in passages for words in words_of([passage], settings)]
     check_words([length for length in lengths if length])
     return sum(lengths) / len(lengths)

@@ -13,11 +13,7 @@ _SHORTEST_TOKEN = 16
 
 
 def check_binding(host: str, token: str | None) -> None:
-    """Refuse to listen to other machines without a token.
-
-    Raises:
-        QuestreeError: if the address is not loopback, and there is no token.
-    """
+    """Refuse to listen to other machines without a token."""
     if token is None and not is_loopback(host):
         raise QuestreeError(
             f"{host} can be reached from other machines, so this server needs a token: put a long random one into a "
@@ -34,11 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(file: Path | None = None) -> str | None:
-    """Return the token in a file, else in the variable ``QUESTREE_TOKEN``, or None if there is neither.
-
-    Raises:
-        QuestreeError: if the file cannot be read, or the token is too short to be a secret or fits no header.
-    """
+    """Return the token in a file, else in the variable ``QUESTREE_TOKEN``, or None if there is neither."""
     try:
         given = os.environ.get(TOKEN_VARIABLE) if file is None else file.read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:

@@ -136,11 +136,7 @@ def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
 
 
 class Connection:
-    """Requests to the retriever server at one address; safe in several threads.
-
-    Raises:
-        RemoteError: if it is no address.
-    """
+    """Requests to the retriever server at one address; safe in several threads."""
 
     def __init__(
         self, address: str, token: str | None, settings: RemoteSettings, wait: Callable[[float], None]
@@ -167,11 +163,7 @@ class Connection:
         self._client.close()
 
     def ask(self, model: type[Model], path: str, message: BaseModel | None = None) -> Model:
-        """Return the answer to a message, or to a request without one, as a model.
-
-        Raises:
-            RemoteError: if no attempt was answered, the request was refused, or the answer does not fit the model.
-        """
+        """Return the answer to a message, or to a request without one, as a model."""
         content = None if message is None else message.model_dump_json()
         body = retried(
             lambda: self._attempt(path, content),

@@ -88,11 +88,7 @@ def running(app: ASGIApp, **options: Any) -> Iterator[str]:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address.
-
-    Raises:
-        QuestreeError: if the address is taken, or not this machine's.
-    """
+    """Return a socket that listens at an address."""
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET
     try:

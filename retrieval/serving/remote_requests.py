@@ -66,9 +66,6 @@ def retried(
         wait: called with the seconds of each pause.
         server: that is asked, for messages.
         advice: what to do if it does not answer.
-
-    Raises:
-        RemoteError: if none succeeded.
     """
     import tenacity
 
