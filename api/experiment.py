@@ -100,7 +100,6 @@ class Experiment(Parts):
         """Return programs by the name to show: ``searchain``, ``searchain-compiled``.
 
         Args:
-            names: of programs, or the places of compiled ones.
             out: the folder of the comparison or attack; a compiled program keeps the name that it has there.
         """
         from .evaluation.comparison.labels import of_compiled, unused
@@ -120,10 +119,8 @@ class Experiment(Parts):
         """Return a program under several settings by their labels; what it has by default comes first, if it is there.
 
         Args:
-            name: of the program.
             over: the settings to vary; of several, every combination.
             values: of the one setting, where its type does not list them.
-            given: the other settings, which all have.
         """
         from .programs import allow, variants
 
@@ -145,7 +142,6 @@ class Experiment(Parts):
         """Return these metrics; else the task's own, and for short answers also the two that other papers report.
 
         Args:
-            names: of metrics.
             judge: the name of an LM that judges as well, greedily; the address of ``--lm`` is only its own.
         """
         from .metrics import metric

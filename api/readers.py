@@ -25,11 +25,8 @@ class Calibration:
     """The threshold of a reader or a duplicate check, and what it was chosen on.
 
     Attributes:
-        name: of the reader or the check.
         folder: where the threshold is stored; name it as the reader or the check.
         readings: the readings that it was chosen on; of a check, how alike the pairs are.
-        chosen: the threshold, and how well it tells these readings apart.
-        own: the threshold that the reader or the check had.
         scores: a reader's, on other questions; None where there are none.
         f1: a check's, on the other half of the pairs; None where that has none.
         failed: calls that failed; they give no reading.
@@ -102,7 +99,6 @@ class Readers(Parts):
         """Choose the threshold of the settings' duplicate check on half of the pairs, score it on the others, store it.
 
         Args:
-            pairs: a file for `questree.optimize.readers.readings.read_pairs`.
             on_read: called while pairs are compared.
         """
         from .optimize.readers import best_theta, plot_theta

@@ -39,7 +39,6 @@ class _Described(BaseModel):
     """A program, as a worker makes it.
 
     Attributes:
-        name, settings: of the program that is built.
         state: its prompts and demonstrations; of several members, if it is made of them.
         searches: whether it has a retriever.
         threshold: of the LM that reads; None if no LM does.
@@ -135,12 +134,7 @@ class Answering:
         self._pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
 
     def start(self, program: str, asked: str) -> Future[bytes]:
-        """Begin to answer a question; return its record to come.
-
-        Args:
-            program: as it was described.
-            asked: the question's fields, and which of them are inputs.
-        """
+        """Begin to answer a question; return its record to come."""
         return self._pool.start(partial(self._answer, program), asked)
 
     def _answer(self, described: str, asked: str) -> bytes:

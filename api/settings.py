@@ -153,7 +153,6 @@ class _SettingsFile(TomlConfigSettingsSource):
     """A TOML file whose unknown keys are mistakes, and which acts only if somebody has named it once.
 
     Args:
-        settings_cls: whose settings it holds.
         named: the file that the user named; None for that of the working folder, which may have come with the folder.
     """
 

@@ -38,17 +38,12 @@ class TaskManifest(BaseModel):
     """Where a task's questions came from, and what was kept of them.
 
     Attributes:
-        format: of this file.
-        task: its name.
         hub: where they came from, if from there.
         read: the authors' files that were read, and their checksums, if from those.
         counts: questions kept, by split.
         left_out: rows that were not kept, by reason.
         train_limit: how many training questions were kept at most; None kept all.
         passages: how many the corpus holds; 0 if there is no corpus.
-        files: what was written, by path in the data folder.
-        licence: of the questions.
-        citation: whom to cite.
     """
 
     model_config = ConfigDict(frozen=True)

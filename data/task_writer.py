@@ -24,7 +24,6 @@ class TaskWriter:
     follow, so that no question that trains is ever scored.
 
     Args:
-        folder: of both files.
         train_limit: how many training questions are kept at most, the same ones whatever the order of the rows.
     """
 

@@ -60,7 +60,6 @@ def misled_by_retrieval(
 
     Args:
         with_, without, metric, seed: as for `helped_by_retrieval`.
-        right: the score from which an answer counts as right.
     """
     pairs = paired(with_, without)
     known = [one for one, other in pairs if _score(other, metric) >= right]

@@ -23,7 +23,6 @@ class Standing:
     """What of a question stands in a corpus.
 
     Attributes:
-        id: of the question.
         gold: for each gold passage, whether the corpus has it.
         by_title: whether only the titles of the gold passages are known.
         steps: for each annotated step with an answer to look for, whether that stands in a passage.
@@ -54,7 +53,6 @@ class Audit:
 
     Attributes:
         questions: in their order.
-        passages: how many the corpus has.
     """
 
     questions: tuple[Standing, ...]
@@ -87,8 +85,6 @@ def audit(
     That it stands there says nothing of the fact: a corpus may hold the name and not tell what is asked.
 
     Args:
-        questions: one at least.
-        retriever: an index in this process.
         on_progress: called with what is counted, how many are done, and of how many.
     """
     if not questions:

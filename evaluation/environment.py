@@ -20,13 +20,10 @@ class Environment(BaseModel):
     """What is written beside the identity of a run.
 
     Attributes:
-        versions: of Python and the packages that a result depends on.
-        machine: system, processor and number of cores.
         program: the name that it is built by, ``package:name`` if it is of another package; None if there is none.
         compiled: whether the program's prompts are other ones than the code's.
         state: of a compiled program, its prompts and demonstrations; None if a demonstration is not JSON.
         retries: of a failed request, by default.
-        window: the LM's, by DSPy's list of models.
         compares: whether the retriever compares texts.
     """
 

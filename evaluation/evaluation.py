@@ -199,7 +199,6 @@ class Paired:
 
     Attributes:
         before: the answers that were kept, scored by the metric of today.
-        after: the answers of today.
     """
 
     before: Evaluation

@@ -74,7 +74,10 @@ def mlflow_dataset(task: Task | str, split: str = "dev", *, name: str | None = N
     from mlflow.genai.datasets import create_dataset, search_datasets
 
     task = load_task(task) if isinstance(task, str) else task
-    records = [_record(example) for example in task.examples(split)]
+    records = [
+        {"inputs": dict(one.inputs()), "expectations": expectations_of(one), "tags": {"id": str(one.id)}}
+        for one in task.examples(split)
+    ]
     name = name or f"{task.name}-{split}"
     try:
         found = search_datasets(filter_string=f"name = '{name}'", max_results=1)
@@ -82,14 +85,6 @@ def mlflow_dataset(task: Task | str, split: str = "dev", *, name: str | None = N
         return dataset.merge_records(records)
     except MlflowException as error:
         raise QuestreeError(f"MLflow's store takes no evaluation data set {name!r}: {error}") from error
-
-
-def _record(example: dspy.Example) -> dict[str, Any]:
-    return {
-        "inputs": dict(example.inputs()),
-        "expectations": expectations_of(example),
-        "tags": {"id": str(example.id)},
-    }
 
 
 def _example(name: str, inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> dspy.Example:

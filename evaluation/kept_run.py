@@ -27,12 +27,7 @@ _PROMPTS = "compiled state"  # a digest, which tells nobody anything
 
 
 class KeptRun:
-    """A run in a file that this process writes, from any thread. Get one from `begin` or `match_run`.
-
-    Attributes:
-        file: with perhaps other runs.
-        name, number: of the run in it.
-    """
+    """A run in a file that this process writes, from any thread. Get one from `begin` or `match_run`."""
 
     def __init__(self, file: WritableFile, name: str, number: int):
         self.file, self.name, self.number = file, name, number
@@ -51,9 +46,7 @@ class KeptRun:
         """Keep an answer, without scores, and what was asked for it; it is on the disk when this returns.
 
         Args:
-            record: of the question.
             steps: that were taken for it; None if it is the answer that is there, with another gold side.
-            limits: that they were taken under.
         """
         content = record.model_dump(mode="json", exclude={"scores"})
         details = {name: content.pop(name) for name in DETAILS}
@@ -128,11 +121,7 @@ def begin(file: WritableFile, name: str, program: Program, task: str = "", polic
     """Begin the run of a program in a file, or go on with the one of that name.
 
     Args:
-        file: open for writing.
-        name: of the run.
         program: a run goes on only with the same program, LM and retriever.
-        task: the name of what is asked.
-        policy: under which it is asked from now on.
     """
     return match_run(
         file,
@@ -144,14 +133,7 @@ def begin(file: WritableFile, name: str, program: Program, task: str = "", polic
 
 
 def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside: str) -> KeptRun:
-    """Return the run of a name if it is about the same; begin it if it is not there.
-
-    Args:
-        file: open for writing.
-        name: of the run.
-        about: as JSON.
-        beside: further columns of it, which are written anew.
-    """
+    """Return the run of a name if it is about the same; begin it if it is not there."""
     about = json.loads(json.dumps(about))
     found = file.rows("SELECT number, about, environment FROM run WHERE name = ?", name)
     for _, there, environment in found:

@@ -17,8 +17,6 @@ def refuse_leak(training: Iterable[str], scored: Iterable[str], uses: str = "tra
 
     Args:
         training: the words, or the ids, of the questions that something is or was made with.
-        scored: the same of the questions that it is to be scored on.
-        uses: what the two are for, as the error says it.
     """
     known = {*map(bare_words, training)}
     if shared := {question for question in scored if bare_words(question) in known}:

@@ -19,9 +19,6 @@ class Judge:
 
     Its calls are no part of what a question cost; a budget counts them. Its stored scores are kept, since they were
     paid for (``paid``).
-
-    Args:
-        lm: the judge.
     """
 
     paid = True
@@ -56,12 +53,7 @@ class Judge:
 
 
 def agreement(records: Iterable[Record], judge: str) -> Interval | None:
-    """Return the share of the answers judged on which the judge and cover-EM agree; None if there are none.
-
-    Args:
-        records: scored by the judge.
-        judge: its name as a metric.
-    """
+    """Return the share of the answers judged on which the judge and cover-EM agree; None if there are none."""
     covers = metric("cover-em")
     same = [
         record.scores[judge] == float(covers(record, record.prediction))

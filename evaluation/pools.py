@@ -40,11 +40,7 @@ def at_most(questions: int) -> int:
 
 
 class Threads:
-    """A thread for each step, which runs in a copy of the context of whoever starts it.
-
-    Args:
-        most: steps at a time.
-    """
+    """A thread for each step, which runs in a copy of the context of whoever starts it."""
 
     def __init__(self, most: int):
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="question")

@@ -360,11 +360,6 @@ def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction
     Where the LM that a metric asks gives no usable reply, that score is missing, with a warning. The first metric is
     the run's score: it scores every answer.
 
-    Args:
-        record: what was answered.
-        example: the gold side, which may have more fields than the record.
-        metrics: what is to be known of the answer.
-
     Raises:
         MetricError: if a metric raises another error or gives no finite number, if its LM does not take the key, or
             if the first one cannot score; names the metric and the question.

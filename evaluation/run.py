@@ -187,7 +187,6 @@ def ask_again(
 
     Args:
         program, metrics, seed, how: see `evaluate`.
-        records: the answers.
         simulated: whether the simulated LM gave them.
     """
     examples = [example_of(record) for record in records]
@@ -272,9 +271,7 @@ class _Loop:
     """Asks questions, keeps each answer, scores it and keeps its scores: each question as one step of a pool.
 
     Attributes:
-        records: of the questions that are answered, by id.
         finished: the ids of those that were answered here.
-        failed: those of them that have no answer.
         failed_before: the causes of those that failed earlier, by id, if others were answered then.
         todo: what is to be done: answers to be scored, those for a judge last; then questions to be asked.
         running: steps on their way, and those whose outcome was not looked at.

@@ -93,11 +93,7 @@ class EmptyFileError(RunFileError):
 
 
 class RunFile:
-    """A file of runs that is open for reading. Several threads may read it.
-
-    Attributes:
-        path: of the file.
-    """
+    """A file of runs that is open for reading. Several threads may read it."""
 
     def __init__(self, path: Path, store: sqlite3.Connection):
         self.path, self._store = path, store
@@ -176,8 +172,6 @@ class WritableFile(RunFile):
         """Write in one transaction; it is on the disk when this returns, with what other threads write meanwhile.
 
         Args:
-            statements: each with its values.
-            wait: False leaves it to the next transaction, or to the end.
             lasting: whether to try again with the next transaction where it cannot be written now.
         """
         wanted = _Writing(statements, lasting)
@@ -280,7 +274,6 @@ def writing(folder: Path, kind: str, *, shared: bool = False, durable: bool = Tr
     """Open the file of runs in a folder for writing; it is made if need be. What a kill left unfinished is undone.
 
     Args:
-        folder: of which no other process writes the file meanwhile.
         kind: what is in the file: ``evaluation``, ``comparison``, …. Another kind is not mixed with it.
         shared: whether other processes may write it too.
         durable: whether what is written is to outlive a power cut.

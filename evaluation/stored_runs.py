@@ -32,11 +32,8 @@ class StoredRun:
         records: the latest of each question of the last evaluation, in its order; while none has ended, of all
             questions, in the order in which they were first asked.
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
-        place: that it was read from.
-        number: of the run in its file.
         paid: what all calls took that were made for it; None if that is not known.
         metrics, seed: of the last evaluation; no metrics if that is not known.
-        others: what the file holds of it beside the records.
         file: that it was read from; steps and limits are read while it is open.
         around: what else must be the same for a replay (`Environment`), as JSON.
     """
@@ -160,7 +157,6 @@ def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[St
     """Yield the runs of a file, the one first that the others are compared with.
 
     Args:
-        file: open for reading.
         name: of the only run that is wanted; empty for all.
         whole: whether records are read with their trees, references and details.
     """
@@ -218,8 +214,6 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
     """Return the records of a run with their scores by the ids of their questions, as they were first asked.
 
     Args:
-        file: that holds them.
-        run: its number.
         whole: whether with trees, references and details.
         id: of the only question that is wanted.
     """

@@ -19,10 +19,6 @@ class Table:
     """What was measured, and what it rests on.
 
     Attributes:
-        title: what was done.
-        facts: what all of it rests on.
-        note: how to read it.
-        lines: the rows as people read them: texts by heading.
         details: the same rows, with what is looked at now and then; may be empty.
         numbers: the rows with every number by itself (`flat`).
         simulated: whether any of it was made with the simulated LM.

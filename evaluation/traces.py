@@ -31,7 +31,6 @@ class Traced:
     """A question that may be traced.
 
     Attributes:
-        id: of the question.
         place: where its trace stands in MLflow's pages, once it has begun (`Record.trace`).
     """
 
@@ -60,7 +59,6 @@ def traced(run_id: str, experiment_id: str, traces: dict[str, str] | None = None
     MLflow sends them from a thread of its own, which may go on for a moment after the block.
 
     Args:
-        run_id, experiment_id: of the run.
         traces: is given the id of each question's trace, by the id of the question (`about`).
     """
     # both at once would write each call twice, and each span would stand in the other's trace
@@ -118,18 +116,10 @@ class TraceWriter(BaseCallback):
 
         with self._lock:
             parent = self._spans.get(ACTIVE_CALL_ID.get() or "")
-        of_trace: dict[str, Any] = {
-            "metadata": {"mlflow.sourceRun": self._run_id},
-            "experiment_id": self._experiment_id,
-        }
-        span = mlflow.start_span_no_context(
-            name,
-            span_type=kind,
-            parent_span=parent,
-            inputs=without_secrets(plain(inputs)),
-            attributes=attributes,
-            **({} if parent else of_trace),
-        )
+        given = {"span_type": kind, "inputs": without_secrets(plain(inputs)), "attributes": attributes}
+        place: dict[str, Any] = {"parent_span": parent} if parent else {"experiment_id": self._experiment_id}
+        run = {} if parent else {"metadata": {"mlflow.sourceRun": self._run_id}}
+        span = mlflow.start_span_no_context(name, **given, **place, **run)
         with self._lock:
             self._spans[call_id] = span
             kept = parent is None and not isinstance(span, NoOpSpan)  # which is of a trace that is not kept
@@ -144,12 +134,10 @@ class TraceWriter(BaseCallback):
             span = self._spans.pop(call_id, None)
         if span is None:
             return
+        status = "OK"
         if exception is not None:
-            attributes = {
-                **(attributes or {}),
-                "error": without_secrets(f"{type(exception).__name__}: {exception}")[:500],
-            }
-        status = "OK" if exception is None else "ERROR"
+            error = without_secrets(f"{type(exception).__name__}: {exception}")[:500]
+            attributes, status = {**(attributes or {}), "error": error}, "ERROR"
         span.end(outputs=without_secrets(plain(outputs)), attributes=attributes, status=status)
 
 

@@ -46,13 +46,7 @@ class ListedRun(NamedTuple):
 
 
 class TrackedFile(NamedTuple):
-    """A file of runs among the artifacts of a run.
-
-    Attributes:
-        name: the run's; of a compilation ``before`` and ``after``.
-        id: of the run.
-        path: of the artifact.
-    """
+    """A file of runs among the artifacts of a run: its name (of a compilation ``before``, ``after``), run and path."""
 
     name: str
     id: str
@@ -60,13 +54,7 @@ class TrackedFile(NamedTuple):
 
 
 class OpenedRun(NamedTuple):
-    """A run of an MLflow store.
-
-    Attributes:
-        listed: as the list shows it.
-        figures, params: by name.
-        kept: the files of the run itself, or else of the runs nested in it.
-    """
+    """A run of an MLflow store, with the files of the run itself, or else of the runs nested in it."""
 
     listed: ListedRun
     figures: Mapping[str, float]
@@ -76,10 +64,19 @@ class OpenedRun(NamedTuple):
 
 def tracked_runs(tracking: Tracking) -> list[ListedRun]:
     """Return the runs of a store's experiment, the newest first."""
+    found, page = list[Any](), None
     with _asking(tracking) as client:
-        found = _found(client, tracking.experiment)
-    names = {run.info.run_id: run.info.run_name for run in found}
-    return [_listed(run, names) for run in found]
+        held = client.get_experiment_by_name(tracking.experiment)
+        while held is not None and len(found) < MOST:
+            listed = client.search_runs(
+                [held.experiment_id], max_results=MOST, order_by=["start_time DESC"], page_token=page
+            )
+            found += filter(_is_whole, listed)
+            page = listed.token
+            if not page:
+                break
+    names = {run.info.run_id: run.info.run_name for run in found[:MOST]}
+    return [_listed(run, names) for run in found[:MOST]]
 
 
 def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
@@ -88,10 +85,12 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
         run, held = client.get_run(id), client.get_experiment_by_name(tracking.experiment)
         if held is None or run.info.experiment_id != held.experiment_id:
             raise QuestreeError(f"The experiment {tracking.experiment} has no run {id}.")
-        kept = tuple(_kept(client, run)) or tuple(
-            one for nested in _nested(client, run) for one in _kept(client, nested) if one.path == RUN
-        )
-    return OpenedRun(_listed(run, {}), run.data.metrics, run.data.params, kept)
+        kept = list(_kept(client, run))
+        if not kept:
+            inside = f"tags.`mlflow.parentRunId` = '{id}'"
+            nested = client.search_runs([held.experiment_id], inside, max_results=MOST, order_by=["start_time ASC"])
+            kept = [one for run in filter(_is_whole, nested) for one in _kept(client, run) if one.path == RUN]
+    return OpenedRun(_listed(run, {}), run.data.metrics, run.data.params, tuple(kept))
 
 
 def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) -> dict[str, Path]:
@@ -130,26 +129,9 @@ def _kept(client: Any, run: Any) -> Iterator[TrackedFile]:
             yield TrackedFile(stage or run.info.run_name, run.info.run_id, path)
 
 
-def _nested(client: Any, run: Any) -> list[Any]:
-    """Return the runs nested in a run, in the order in which they began, without the candidates of an optimizer."""
-    inside = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
-    oldest = {"max_results": MOST, "order_by": ["start_time ASC"]}
-    nested = client.search_runs([run.info.experiment_id], inside, **oldest)
-    return [one for one in nested if "candidate" not in one.data.params]
-
-
-def _found(client: Any, experiment: str) -> list[Any]:
-    """Return the newest runs of an experiment, the newest first, without the candidates of optimizers."""
-    held = client.get_experiment_by_name(experiment)
-    found, page = list[Any](), None
-    while held is not None and len(found) < MOST:
-        newest = {"max_results": MOST, "order_by": ["start_time DESC"]}
-        listed = client.search_runs([held.experiment_id], **newest, page_token=page)
-        found += [run for run in listed if "candidate" not in run.data.params]
-        page = listed.token
-        if not page:
-            break
-    return found[:MOST]
+def _is_whole(run: Any) -> bool:
+    """Return whether a run is none of an optimizer's candidates."""
+    return "candidate" not in run.data.params
 
 
 def _listed(run: Any, names: dict[str, str]) -> ListedRun:

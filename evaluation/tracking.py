@@ -117,22 +117,19 @@ class Tracking:
                     mlflow.end_run(status)
 
     def _experiment(self) -> str:
+        """Return the id of the experiment, which is made if need be."""
         import mlflow
 
-        found = mlflow.get_experiment_by_name(self.experiment)
-        if found is not None:
-            return str(found.experiment_id)
-        try:
-            return str(mlflow.create_experiment(self.experiment, artifact_location=self._artifact_location()))
-        except mlflow.MlflowException:
-            if (found := mlflow.get_experiment_by_name(self.experiment)) is None:
-                raise
-            return str(found.experiment_id)  # another thread or process has just made it
-
-    def _artifact_location(self) -> str | None:
-        if not self.uri.startswith(SQLITE):
-            return None
-        return (Path(self.uri.removeprefix(SQLITE)).resolve().parent / "mlartifacts").as_uri()
+        beside = Path(self.uri.removeprefix(SQLITE)).resolve().parent / "mlartifacts"
+        if (found := mlflow.get_experiment_by_name(self.experiment)) is None:
+            try:
+                place = beside.as_uri() if self.uri.startswith(SQLITE) else None
+                return str(mlflow.create_experiment(self.experiment, artifact_location=place))
+            except mlflow.MlflowException:
+                found = mlflow.get_experiment_by_name(self.experiment)
+                if found is None:
+                    raise  # else another thread or process has just made it
+        return str(found.experiment_id)
 
 
 def _going_on(log: Callable[..., T]) -> Callable[..., T | None]:
@@ -151,7 +148,6 @@ class TrackedRun:
 
     Attributes:
         id: of the run in its store; empty for one that writes nothing.
-        facts: what the run was opened with.
     """
 
     id: str
@@ -209,11 +205,8 @@ class TrackedRun:
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
         """Log the figures of an evaluation, its questions, and what each trace was worth.
 
-        Args:
-            evaluation: its questions become a table, a file of runs without what was asked of the LM and, with their
-                gold answers, an input of the run.
-            task: the name of what was asked.
-            prefix: to the name of each figure, of the table and of the file's folder.
+        The questions become a table, a file of runs without what was asked of the LM and, with their gold answers, an
+        input of the run. ``prefix`` stands before the name of each figure, of the table and of the file's folder.
         """
         import mlflow
         from mlflow.data.pandas_dataset import from_pandas
@@ -270,8 +263,6 @@ class TrackedRun:
 
         Args:
             number: from 0, in the order in which candidates were scored.
-            figures: its score, and the number of questions behind it.
-            state: its demonstrations and instructions, as JSON.
         """
         import mlflow
 

@@ -79,9 +79,6 @@ def end_dead_runs(experiment: str) -> None:
     """Mark as killed the runs of an experiment whose process, on this machine, has died.
 
     A run stays as it is if another process has its process's number by now.
-
-    Args:
-        experiment: its id in the store.
     """
     if os.name != "posix":  # on Windows, os.kill(process, 0) would interrupt the process
         return

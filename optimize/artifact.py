@@ -60,16 +60,10 @@ class Manifest(BaseModel):
     """What an artifact holds: what it says of itself, and the state of its predictors.
 
     Attributes:
-        format: the number of the format.
-        program: what to build.
-        signatures: of each predictor.
         lm: what is known of the LM. It is shown and never used.
         retriever: name and fingerprint of the index that it was compiled over; empty for a program without one.
         reader: the reader's name, or None if the program has none.
-        threshold: of an LM that reads.
-        versions: of the packages that it was made with.
         state: prompts and demonstrations of the program, or of the members that it is made of.
-        checksum: of all the rest.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -96,7 +90,6 @@ class Artifact:
 
     Attributes:
         folder: that it was read from; the address of one in MLflow or on the hub.
-        manifest: what it holds.
     """
 
     folder: Path

@@ -27,7 +27,6 @@ class LMBill(Account):
     go beyond it.
 
     Args:
-        policy: has the budget.
         book: of the compilation; None keeps nothing.
     """
 

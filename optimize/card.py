@@ -47,12 +47,10 @@ def push(
     """Put a compiled program on the hub with a card made from it, in one commit; return its address with that commit.
 
     Args:
-        folder: of the artifact.
         address: ``hf://user/name``; the repository is made if there is none.
         index: the folder of the index that it was compiled over; the card tells how to make it again.
         capsule: of runs with the program, from `questree pack`; anybody can replay it.
         license: of its demonstrations, as the hub names licences, such as ``cc-by-4.0``.
-        private: for a new repository.
     """
     from huggingface_hub import ModelCardData
 

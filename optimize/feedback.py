@@ -25,8 +25,6 @@ class _Remark(NamedTuple):
     """What went wrong, and with what: texts that stand in the steps which had part in it, all plans, or the content.
 
     Attributes:
-        text: what went wrong.
-        about: the texts.
         given: whether only steps that were given the texts had part in it, not those that wrote them.
     """
 

@@ -25,13 +25,7 @@ PROMPTS = "prompts"
 
 @dataclass(frozen=True)
 class Recheck(Paired):
-    """What a compiled program scored then and scores now, on the same questions.
-
-    Attributes:
-        prompts: a diff for each predictor whose prompt changed.
-        signatures: the predictors whose signature in the code changed.
-        versions: of Python and packages that changed: then and now.
-    """
+    """What a compiled program scored then and scores now, on the same questions."""
 
     prompts: Mapping[str, str]
     signatures: tuple[str, ...]
@@ -57,9 +51,6 @@ def recheck(
 
     Args:
         artifact: the folder ``program`` that `compile` wrote; the folder ``after`` beside it holds the questions.
-        program: loaded from it, with the instructions that were saved.
-        out: a folder for the answers.
-        seed: of the intervals.
         policy: see `evaluate`.
         on_progress: called with how far it is.
     """

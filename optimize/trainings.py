@@ -71,9 +71,6 @@ class Trainings:
         """Return the LM trained on the data; what was trained so before is not trained again.
 
         Args:
-            lm: of a provider that trains it.
-            data: as its provider takes it: a prompt and the reply to it each.
-            form: of the data, as DSPy calls it.
             how: what the provider may be told; the LM's own ``train_kwargs`` where empty.
 
         Raises:

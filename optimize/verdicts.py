@@ -43,11 +43,7 @@ class Verdicts:
     Safe to call from several threads.
 
     Attributes:
-        asked: predictions judged.
-        accepted: those good enough.
-        best: the highest score.
         sought: whether a trace to learn from was given with any of them.
-        failures: failed predictions by cause.
     """
 
     def __init__(self, metric: ScoreFunction):

@@ -159,9 +159,7 @@ def best(scores: np.ndarray[Any, Any], k: int, above: float = -inf) -> Hits:
     """Return the k highest of one query's scores (passages,), best first; of equal ones the earlier passage first.
 
     Args:
-        scores: of the passages.
         k: how many, if so many are above the bound.
-        above: a bound that no hit has, nor is below.
     """
     import numpy as np
 

@@ -23,7 +23,6 @@ class Checkpoint:
     """An encoder's checkpoint on this machine.
 
     Attributes:
-        name: as it was asked for.
         folder: where its files are.
         fingerprint: of its weights, tokenizer and settings (16 hex digits).
     """
@@ -82,8 +81,6 @@ def checkpoint_of(
     """Return the checkpoint by which an index was built.
 
     Args:
-        index: the index, for messages.
-        manifest: of the index.
         find: gives a checkpoint by its name.
         name: where the checkpoint is now; None if it is where it was.
     """

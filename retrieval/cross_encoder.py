@@ -18,7 +18,6 @@ class PairModel:
     """A sequence classifier of transformers over pairs of texts; safe in several threads.
 
     Args:
-        model, tokenizer: of transformers.
         longest: the most tokens of a pair, if the model takes so many.
     """
 

@@ -34,7 +34,6 @@ def defended(retriever: Retriever, defence: str, reader: Reader | None = None) -
     """Return the retriever with a defence around it.
 
     Args:
-        retriever: finds the passages.
         defence: one of `DEFENCES`.
         reader: for the defence by a reader, with the threshold that it was calibrated to.
     """
@@ -56,8 +55,6 @@ class FilteringRetriever(WrappingRetriever):
     """Another retriever's passages, without some; the next best take their places. A subclass says which.
 
     Args:
-        retriever: finds the passages.
-        name: of both together.
         rule: what the choice depends on; another rule gives another fingerprint.
     """
 
@@ -85,9 +82,6 @@ class AgreementRetriever(FilteringRetriever):
     passages that say nearly the same (Jaccard of their words above .6) only the best ranked stays, so that repeating a
     claim makes it no stronger (the paper looks at duplicates too). Nothing else is noticed: a planted passage that puts
     the question into other words, or an instruction inside a genuine passage, stays.
-
-    Args:
-        retriever: finds the passages.
     """
 
     def __init__(self, retriever: Retriever) -> None:
@@ -108,7 +102,6 @@ class RelevanceRetriever(FilteringRetriever):
     program that asks one fact at a time loses less by that than one that searches with the whole question.
 
     Args:
-        retriever: finds the passages.
         reader: scores them; a trained one, as it reads every passage of every query.
     """
 

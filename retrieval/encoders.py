@@ -29,11 +29,9 @@ class TextEncoder(ABC):
     """A model that turns texts into vectors; safe in several threads.
 
     Attributes:
-        checkpoint: whose model it is.
         precision: in which passages are computed; queries are float32.
         window: tokens of a passage that are read, markers included.
         filled: how many passages, so far, fill the window; what stands beyond it was not read.
-        row_type: of the numbers of its passages' embeddings.
     """
 
     row_type = "f2"

@@ -34,7 +34,6 @@ class Kept(Generic[Key, Value]):
         """Return the value of each key; those that are not kept are made and kept.
 
         Args:
-            keys: may repeat.
             make: gives the values of keys, in their order; it is called once, and not without a key.
             size: gives the bytes of a key and its value, about.
         """
@@ -49,7 +48,6 @@ class Kept(Generic[Key, Value]):
         """Keep a value.
 
         Args:
-            key: by which it is found.
             value: to be kept.
             size: the bytes of both, about.
         """

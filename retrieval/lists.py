@@ -28,7 +28,6 @@ class Lists:
 
         Args:
             keys, items: (pairs,).
-            count: of the keys.
             longest: lists of more items are left empty.
         """
         lengths = np.bincount(keys, minlength=count)

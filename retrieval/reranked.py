@@ -90,12 +90,7 @@ class RerankedRetriever(WrappingRetriever):
 
 
 class CrossEncoder:
-    """Reads query and text together; the score is its logit (Nogueira and Cho, 2019, arXiv 1901.04085).
-
-    Args:
-        name: for people.
-        model: with one logit.
-    """
+    """Reads query and text together; the score is its logit (Nogueira and Cho, 2019, arXiv 1901.04085)."""
 
     def __init__(self, name: str, model: PairModel) -> None:
         self.name, self.fingerprint, self._model = name, weights_hash(model.model), model
@@ -122,11 +117,7 @@ class CrossEncoder:
 
 
 class LateInteraction:
-    """Scores texts by ColBERT's MaxSim. Texts are encoded when they are first scored, and kept for a while.
-
-    Args:
-        encoder: of query and texts.
-    """
+    """Scores texts by ColBERT's MaxSim. Texts are encoded when they are first scored, and kept for a while."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.name = f"{LATE}{encoder.checkpoint.name}"

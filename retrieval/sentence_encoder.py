@@ -27,11 +27,7 @@ def find_sentence_checkpoint(name: str | Path | None = None) -> Checkpoint:
 
 
 class SentenceEncoder(TextEncoder):
-    """A model of one vector for each query and each passage. Made by ``load``.
-
-    Attributes:
-        usage: how texts become vectors.
-    """
+    """A model of one vector for each query and each passage. Made by ``load``."""
 
     def __init__(self, checkpoint: Checkpoint, usage: Usage, precision: str, model: Any, tokenizer: Any) -> None:
         super().__init__(checkpoint, precision, model)

@@ -23,7 +23,6 @@ class Step(NamedTuple):
 
     Attributes:
         answer: None where it is not known.
-        reference: the number of the passage that the answer was read in.
     """
 
     query: str
@@ -37,7 +36,6 @@ class Asked:
 
     Attributes:
         mind: the model, or the model in one sample (`sample`).
-        prompt: what it is asked.
         salt: empty at temperature 0; otherwise what makes one sample differ from another.
     """
 
@@ -90,7 +88,6 @@ class Asked:
         answers, and all of its gold passages together answer it.
 
         Args:
-            passages: to read.
             memory: what answers, right or wrong, the queries that the passages do not answer; nothing where None.
         """
         question = self.question
@@ -142,7 +139,6 @@ class Asked:
 
         Args:
             steps: what is there, as `gather` gives it.
-            passages: what the prompt shows of it.
             before: queries that were asked; they are left out.
         """
         lacking = [step.query for step in steps if not step.answer]

@@ -30,8 +30,6 @@ class Judge:
     demonstrations, and its request for thoughts, lower the rates of the mistakes.
 
     Args:
-        mind: the model.
-        prompt: what it was asked.
         salt: empty at temperature 0; otherwise what makes one sample differ from another.
     """
 

@@ -49,7 +49,6 @@ def supports(passage: str, titles: Iterable[str] | None, gold: Collection[str]) 
     """Tell whether the passage is a supporting one: one of ``gold`` where that is known, with one of the titles.
 
     Args:
-        passage: as it is shown.
         titles: any title will do if None.
         gold: fingerprints of the gold passages. If empty, the title decides alone.
     """

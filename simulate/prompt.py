@@ -40,7 +40,6 @@ class Field:
 
     Attributes:
         type: in the adapter's spelling, such as ``str`` or ``list[Step]``.
-        schema: the JSON schema of an output that has one.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Prompt:
 
     Attributes:
         form: how the reply must look; ``plain`` where no DSPy signature was found.
-        inputs: the fields given.
         outputs: the fields asked for, in order.
         values: the inputs of the last user message; typed ones decoded from JSON.
         demos: demonstrations with every output, inputs and outputs together; an input may be missing.

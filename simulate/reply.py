@@ -26,8 +26,6 @@ def write_reply(mind: Mind, prompt: Prompt, salt: str = "") -> str:
     """Write the model's whole reply to a prompt.
 
     Args:
-        mind: the model.
-        prompt: what was asked.
         salt: empty at temperature 0; otherwise what makes one sample differ from another.
     """
     asked = Asked(mind, prompt, salt)

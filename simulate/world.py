@@ -24,7 +24,6 @@ class Fact:
 
     Attributes:
         query: in words; the same words, normalised, are the same fact.
-        answers: any of them is right.
         titles: of the passages that hold the answer: empty where no passage states it, None where the data do not
             say, and any passage may.
         gold: fingerprints of the question's gold passages; empty where only titles are known.

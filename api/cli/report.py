@@ -26,7 +26,6 @@ def evaluation_table(evaluations: Mapping[str, Evaluation], *, details: bool = F
     """Return six rows, and a column for each evaluation; the title says "simulated" where any of them is.
 
     Args:
-        evaluations: by the heading of their column.
         details: add the rows of the rest, and a column that explains each row.
     """
     figures = {head: _figures(one) | (_details(one) if details else {}) for head, one in evaluations.items()}

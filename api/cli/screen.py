@@ -85,10 +85,7 @@ def table_of(
     """Return a table of texts by heading; its title says so where an LM was simulated.
 
     Args:
-        lines: the rows.
-        columns: the options of rich for each column, by its heading.
         simulated: whether the figures are a simulated LM's.
-        style: options of rich for the whole.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -58,8 +58,6 @@ class Plant:
     """A change that an attacker makes to the corpus for one question.
 
     Attributes:
-        question: its id.
-        target: the answer that the attacker wants.
         passages: the planted ones; one with the id of a genuine passage takes its place.
         whole: whether an answer gives the target only if it says the same yes, no or label.
     """
@@ -76,8 +74,6 @@ class Attack:
 
     Attributes:
         kind: one of `KINDS`.
-        planted: passages for each question.
-        seed: of targets, texts and places.
     """
 
     kind: str
@@ -108,10 +104,6 @@ def plants_for(
     """Return what is planted for each question; a question without a possible target is left alone.
 
     Args:
-        attack: what is tried.
-        examples: the questions.
-        pool: questions whose answers may become targets.
-        retriever: finds the genuine passages that instructions are put into.
         write: writes the texts that argue; templates by default.
     """
     plants = []

@@ -15,10 +15,6 @@ def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     BM25 is indexed again, so that words have the weights of the new corpus, and links are made again. A retriever with
     an encoder scores planted passages as it does the others (over a compressed index, those of the others are
     approximations). For any other, BM25 over the planted and the found passages says where the planted ones stand.
-
-    Args:
-        retriever: over the genuine corpus.
-        planted: a passage with the id of a genuine one takes its place.
     """
     if not planted:
         return retriever
@@ -40,13 +36,7 @@ def _indexed_anew(retriever: BM25Retriever, planted: Sequence[Passage], fingerpr
 
 
 class SeededRetriever(WrappingRetriever):
-    """A retriever whose results are mixed with planted passages by score.
-
-    Args:
-        retriever: finds the genuine passages.
-        planted: the others.
-        fingerprint: of both together.
-    """
+    """A retriever whose results are mixed with planted passages by score."""
 
     def __init__(self, retriever: Retriever, planted: Sequence[Passage], fingerprint: str) -> None:
         super().__init__([retriever], retriever.name, fingerprint)

@@ -36,8 +36,6 @@ class Difference(BaseModel):
         place: of the exchange among all steps of the question; empty for the answer.
         by: the prompt, retriever or reader that was asked; for the answer, the field of the record.
         number: of the exchange among those of the question, from 1; 0 for the answer.
-        why: what changed.
-        text: the change: of a prompt, the lines that differ.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -58,7 +56,6 @@ def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *,
     """Yield where the steps of a question differ, in the order of the program, until it goes another way.
 
     Args:
-        then, now: the steps that were stored, and those that are made now.
         live: whether another LM may have replied: then replies are compared as well, and of requests the prompts alone,
             as each model has options of its own.
     """

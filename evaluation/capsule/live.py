@@ -71,11 +71,9 @@ def replay_live(
     A query that was searched then finds the passages of the capsule.
 
     Args:
-        path: of the capsule.
         out: a folder for the runs; what is finished in it is not asked again.
         retriever: for the queries that the capsule does not hold; a question that has one fails without it.
         policy: see `evaluate`; its budget is that of all runs together.
-        seed: of the intervals.
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
         on_progress: called with the run's name and how far it is.
     """

@@ -29,7 +29,6 @@ class ReplayedQuestion:
     """A question then and now.
 
     Attributes:
-        stored: its record in the capsule.
         record: its record now; None if the program asked for something that was not asked.
         differences: in the order of the program.
         skipped: why it was not replayed.
@@ -78,7 +77,6 @@ def replay(
     """Ask every question of a capsule again, by the present code and with the stored outcomes.
 
     Args:
-        path: of the capsule.
         on_question: called with the run's name, the questions done, and their number.
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
     """
@@ -110,7 +108,6 @@ def program_of(run: StoredRun, **parts: Any) -> Program:
     """Return the program of a run, by the present code; a compiled one with the prompts that it had.
 
     Args:
-        run: of the capsule.
         parts: ``retriever``, ``reader``, ``duplicates``.
     """
     reader, state = run.part("reader"), run.environment.state

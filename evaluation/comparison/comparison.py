@@ -126,11 +126,6 @@ def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -
     A program that fails by itself is passed over. The others are left as well where the budget is spent, or the LM
     answers nobody.
 
-    Args:
-        programs: their names.
-        ask: asks the program of a name.
-        came: what it makes of that.
-
     Raises:
         OutOfBudgetError, GivenUpError: if nothing came; tells what happened to each program.
     """

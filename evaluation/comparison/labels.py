@@ -15,11 +15,6 @@ def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
     """Return the name of a compiled program: that of its run, if it has one, else ``searchain-compiled``.
 
     Where another compiled program has that name, a digest tells the two apart: ``searchain-compiled-1f0c73ab``.
-
-    Args:
-        program: with its demonstrations and instructions.
-        out: the folder whose file will hold its run.
-        taken: names that others have.
     """
     label = f"{program.name}-compiled"
     own = {"settings": program.settings.model_dump(mode="json"), "compiled state": state_digest(program)}

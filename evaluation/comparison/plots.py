@@ -68,7 +68,6 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
     Args:
         rows: scores by name, then by group; a group is a number of units, such as hops.
         x: the label of the axis, which goes from 0 to 1, or further where a score does.
-        unit: the name of the unit, in the singular.
     """
     sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
     names = {group: f"{group} {unit}{'' if group == 1 else 's'}" for group in sorted(sizes)}

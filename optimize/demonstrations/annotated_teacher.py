@@ -27,10 +27,6 @@ class AnnotatedTeacher(Program):
 
     The trace of a question holds what `demonstrate` makes of it for each predictor. Of a question that cannot be shown
     there is neither answer nor step, so the optimizer passes over it.
-
-    Args:
-        student: uncompiled.
-        examples: made by `Question.to_example`.
     """
 
     name = NAME

@@ -57,13 +57,7 @@ _GARBLED = re.compile(r"``|''|\(\s*[;,)]|\s[,;]|\[|\]|\|")
 
 @dataclass(frozen=True)
 class Fact:
-    """A step of a question, and the sentence that states its answer.
-
-    Attributes:
-        query: with the earlier answers in it.
-        answer: the query's.
-        passage: cut to the sentence.
-    """
+    """A step of a question, and the sentence that states its answer."""
 
     query: str
     answer: str
@@ -80,10 +74,8 @@ class Lesson:
     """What an annotated question can show.
 
     Attributes:
-        question, answer_style, answer: of the example.
         plan: the queries in order, with ``#1`` for the first answer; empty if the question, or one of them, reads
             badly.
-        answers: of all steps.
         facts: those steps that a passage states, in order.
         distractors: passages that were found but do not help.
     """

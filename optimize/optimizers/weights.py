@@ -150,11 +150,7 @@ class BetterTogether(Training):
 
 
 class _Step(dspy.teleprompt.Teleprompter):
-    """One of our optimizers as ``dspy.BetterTogether`` calls one.
-
-    Attributes:
-        error: that ended it.
-    """
+    """One of our optimizers as ``dspy.BetterTogether`` calls one."""
 
     def __init__(self, optimizer: Optimizer, job: Job):
         super().__init__()

@@ -24,10 +24,8 @@ class Batch:
     """Questions with their passages: each group of rows is the right passage, then the negatives.
 
     Attributes:
-        given: all rows, as the model takes them.
         spans: for each group, first and last token of each place where an answer stands in the right passage;
             empty if the passage was cut before all of them.
-        group: rows of a question.
     """
 
     given: ReaderInput
@@ -98,7 +96,6 @@ def reader_loss(logits: Any, batch: Batch, *, absolute: float = 0.0) -> torch.Te
 
     Args:
         logits: ``start_logits`` and ``end_logits`` (passages, tokens), ``relevance_logits`` (passages,).
-        batch: what the logits were made from.
         absolute: weight of a further term, which DPR lacks: the binary cross-entropy of each passage's relevance.
             The softmax compares the logits of one question only, and a threshold compares those of all questions.
     """

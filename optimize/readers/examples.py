@@ -21,12 +21,7 @@ class ReadingExample:
     """A question, a passage that answers it, and passages that do not.
 
     Attributes:
-        id: of the question.
-        question: its words.
-        answers: any of them is right.
-        passage: answers it.
         negatives: look as if they did; hold none of the answers.
-        answers_are_regex: the answers are regular expressions.
     """
 
     id: str
@@ -152,7 +147,6 @@ def mine_negatives(
     """Return the examples, each with the passages that the retriever ranks highest and that hold none of its answers.
 
     Args:
-        examples: negatives that they have already come after the mined ones.
         retriever: over passages of the same kind as the examples' own; with passages of another source, a reader
             would learn to tell the sources apart.
         keep: mined negatives, at most; three times as many passages are looked at.

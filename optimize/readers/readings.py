@@ -30,7 +30,6 @@ class Pair:
     """A question with one passage.
 
     Attributes:
-        example: the question.
         passage: its own, or one that does not answer it.
         answers: whether the passage answers the question.
     """
@@ -89,8 +88,6 @@ def read_all(
 
     Args:
         reader: any; one that has ``read_many`` is given many pairs at once; with the LM, each pair is an LM call.
-        pairs: of `pairs_of`.
-        concurrency: pairs that are read at the same time.
         on_progress: called in the caller's thread with the number of pairs that are done.
     """
 

@@ -60,7 +60,6 @@ class ReaderScores:
         em: SQuAD's exact match of the span that is read from the question's own passage, trusted or not.
         span_f1: SQuAD's F1 of it.
         relevance_f1: F1 of "does this passage answer it" at theta.
-        theta: the threshold.
     """
 
     em: Interval
@@ -131,10 +130,6 @@ def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, titl
     """Write a PNG: F1, precision and recall by theta, and beneath the scores of passages that answer and that do not.
 
     Args:
-        file: to write.
-        readings: that the threshold was chosen on.
-        chosen: the threshold.
-        title: what was read, and by which reader.
         x: what the threshold is called.
     """
     with needs_extra("plots"):

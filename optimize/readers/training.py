@@ -32,9 +32,7 @@ class TrainedReader:
     """The result of a training.
 
     Attributes:
-        folder: of the reader, with its best weights on the dev questions.
         step: steps that are done, of ``steps``.
-        history: one entry for each time that the dev questions were read.
         unanswerable: questions that were left out, since none of their answers stands in their passage.
     """
 
@@ -69,14 +67,12 @@ def train_reader(
     same weights as a run that was not killed (on a CPU, with the same number of threads).
 
     Args:
-        examples: to train on.
         dev: pairs that choose the weights, and a first theta.
         out: the reader's folder; its training lies in ``training`` beneath.
         encoder: a BERT-like encoder by hub name or folder; ``embedded`` is MiniLM, which comes with a package.
         settings: see `TrainingSettings`.
         facts: for the manifest: where the questions and negatives are from.
         minutes: stop after so many, keep everything, and go on when called again.
-        tracked: the run that the figures are logged to.
         on_progress: called after every step.
     """
     settings = settings or TrainingSettings()
@@ -109,7 +105,6 @@ def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> li
     """Return the examples whose passage a reader was not trained on: data sets ask several questions of one passage.
 
     Args:
-        examples: any.
         reader: a folder of `train_reader`; of any other reader nothing is known, and all examples are kept.
     """
     folder = folder_of(ReaderManifest, reader)

@@ -39,8 +39,6 @@ class TrainingProgress:
 
     Attributes:
         step: steps that are done, of ``steps``.
-        loss: mean of the latest steps.
-        questions_per_second: of this process.
         seconds_left: at that pace; reading the dev questions is included.
         scores: on the dev questions, if they were read after this step.
     """

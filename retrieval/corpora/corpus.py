@@ -41,7 +41,6 @@ class CorpusSource:
     """A corpus that is read once: its name, its passages, and how many of its lines are bad.
 
     Args:
-        corpus: a file or folder for `read_corpus`, or passages.
         corpus_format, skip_bad, bad: as for `read_corpus`.
     """
 
@@ -127,9 +126,7 @@ def _passages(path: Path, corpus_format: str | None, seen: set[str], bad: list[B
     """Yield the passages of good lines.
 
     Args:
-        path: of the corpus.
         corpus_format: its form, or None to recognise it.
-        seen: ids that are taken.
         bad: takes the bad lines; if None, the first of them is an error.
     """
     form = named_format(corpus_format) if corpus_format else HOTPOTQA if is_archive(path) else None

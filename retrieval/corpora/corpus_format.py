@@ -51,7 +51,6 @@ class CorpusFormat:
 
     Attributes:
         name: as in ``--format``.
-        description: one line for people.
         recognises: tells whether a file of that name, with that first line, has this form.
         parser: gives, by the first line, how lines are parsed, and whether that line is a header.
         lines: gives the lines of a corpus; by default those of one file.

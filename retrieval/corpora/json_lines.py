@@ -44,9 +44,6 @@ def article_of(line: str, id_name: str, title_name: str, pieces: str) -> tuple[s
     """Return the id, the title and the pieces of text of an article.
 
     Args:
-        line: a JSON object.
-        id_name: the field of its id.
-        title_name: the field of its title.
         pieces: what the entries of its field ``text`` are, for messages.
 
     Raises:

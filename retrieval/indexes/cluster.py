@@ -125,7 +125,6 @@ class Cluster:
     """A cluster that this process is connected to.
 
     Attributes:
-        ray: the library.
         wanted: workers that the user wants; None for as many as suit the work.
     """
 
@@ -138,8 +137,6 @@ class Cluster:
 
         Args:
             made_by: ``module:name`` of what makes the work from what is given.
-            given: as JSON.
-            jobs: how many are done at the same time, by all workers together.
         """
         cores = sum(self._each("CPU"))
         number = self.wanted or max(1, min(jobs, int(cores)))
@@ -186,13 +183,7 @@ _Ready = tuple[str, dict[str, str]]
 
 
 class Workers:
-    """Workers of one kind, which Ray starts again if they are lost.
-
-    Args:
-        ray: the library.
-        actors: the workers.
-        places: jobs that each does at a time.
-    """
+    """Workers of one kind, which Ray starts again if they are lost."""
 
     def __init__(self, ray: Any, actors: Sequence[Any], places: int):
         self.number = len(actors)

@@ -39,10 +39,6 @@ class CorpusRecord(BaseModel):
     """The corpus of an index.
 
     Attributes:
-        name: the file that it was read from.
-        sha256: its `corpus_hash`.
-        passages: how many it has.
-        skipped: how many bad lines were left out.
         filled: how many passages fill the encoder's window: what stands beyond it was not read.
     """
 
@@ -78,13 +74,7 @@ class IndexManifest(BaseModel):
 
 
 def seal(folder: Path, manifest: IndexManifest, without: Collection[str] = ()) -> IndexManifest:
-    """Write the manifest of a finished index, with every file and the libraries' versions, and return it.
-
-    Args:
-        folder: of the index.
-        manifest: without these.
-        without: names in the folder that are no part of the index.
-    """
+    """Write the manifest of a finished index, with every file and the libraries' versions, and return it."""
     paths = sorted(p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] not in without)
     files = {path.relative_to(folder).as_posix(): FileRecord.of(path) for path in paths}
     unsealed = manifest.model_copy(update={"files": files, "versions": installed_versions(_LIBRARIES)})

@@ -48,11 +48,8 @@ def encode_corpus(
 
     Args:
         folder: of the chunks, in the folder of an index that holds its passages already.
-        encoder: of this process.
-        identity: all that rows depend on beside the texts.
         load: makes the encoder in another process: a function of a module, and plain values.
         devices: ``cpu``, ``cuda:1``: a process for each. If none is named, this process encodes.
-        cluster: whose workers encode, in the place of this machine.
         report: called with how far it is.
         size: gives the bytes that so many rows take in the finished index.
 

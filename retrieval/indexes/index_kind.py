@@ -47,8 +47,6 @@ def store_corpus(
     """Write the passages of a corpus into a folder, behind those of an index if there is one; return what they are.
 
     Args:
-        folder: that gets them.
-        source: the corpus.
         report: called with how many are read.
         behind: the record of the index to which they are added, and its passages.
     """
@@ -73,12 +71,9 @@ class Order:
 
     Attributes:
         folder: of the index under construction; it holds the passages already, and what an interrupted run left.
-        passages: those passages.
         settings: an instance of the kind's settings, or None for the defaults.
         checkpoint: of its encoder, by name or folder; None for the kind's default.
-        precision: in which the encoder computes.
         devices: on which the encoder computes, a process for each; if none is named, this process computes.
-        cluster: whose workers compute, in the place of this machine.
         report: called with how far it is.
     """
 
@@ -108,7 +103,6 @@ class IndexKind:
 
     Attributes:
         name: as in ``--kind`` and in the manifest.
-        description: one line for people.
         write: writes the index of ``Order.passages`` into ``Order.folder``. It may be called in a folder in which it
             was interrupted before, and leaves the same bytes as an uninterrupted call.
         load: makes the retriever from folder, manifest, passages, and the checkpoint's present name if that changed.
@@ -130,11 +124,7 @@ class IndexKind:
     cannot_add: str = ""
 
     def check_encodes(self, *options: str) -> None:
-        """Refuse options of an encoder for a kind that has none.
-
-        Args:
-            options: what the user gave of them.
-        """
+        """Refuse options of an encoder for a kind that has none."""
         if options and not self.work:
             raise QuestreeError(
                 f"An index of kind {self.name} has nothing to encode: leave out {' and '.join(options)}."

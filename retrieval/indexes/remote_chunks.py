@@ -39,7 +39,6 @@ def encode_on_cluster(
     """Encode chunks on the workers of a cluster; a free worker takes the next chunk.
 
     Args:
-        cluster: whose workers encode.
         folder, chunks, load, identity, finish: as for `encode_on`.
         encoder: of this process; rows must be like its own.
     """

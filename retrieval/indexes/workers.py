@@ -37,7 +37,6 @@ def encode_on(
         devices: ``cpu``, ``cuda:1``.
         folder, chunks: where the chunks are written, and which.
         load: makes the encoder in another process: a function of a module, and plain values.
-        identity: all that rows depend on beside the texts.
         finish: called with each chunk that is written.
 
     Raises:

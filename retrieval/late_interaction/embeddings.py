@@ -36,8 +36,6 @@ def encode(
     """Encode the passages of an order into its folder; return the encoder, and what the manifest says.
 
     Args:
-        order: what to write.
-        folder: of the chunks, in that of the index.
         nbits: for each dimension of a packed row; None for rows of float16.
         row_bytes: gives the bytes that an embedding of so many dimensions takes in the finished index, if that holds
             something else than the chunks.
@@ -95,7 +93,6 @@ class Embeddings:
     """The embeddings of a corpus, read from disk when they are asked for.
 
     Attributes:
-        dim: of an embedding.
         lengths: (passages,) the number of rows of each passage, one at least.
         starts: (passages + 1,) where each passage's rows begin, and the number of all rows.
     """

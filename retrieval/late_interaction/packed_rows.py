@@ -24,12 +24,7 @@ _SHARES = 1 << 14
 
 
 class Packing:
-    """Puts embeddings into bytes, and reads them.
-
-    Args:
-        dim: of an embedding.
-        nbits: for each dimension: 1, 2, 4 or 8.
-    """
+    """Puts embeddings into bytes, and reads them."""
 
     def __init__(self, dim: int, nbits: int) -> None:
         if dim * nbits % 8:
@@ -67,12 +62,7 @@ def _meanings(nbits: int) -> np.ndarray[Any, Any]:
 
 
 class PackingEncoder:
-    """An encoder whose embeddings come packed; ``dim`` is the number of bytes of a row.
-
-    Args:
-        encoder: makes them.
-        nbits: for each dimension.
-    """
+    """An encoder whose embeddings come packed; ``dim`` is the number of bytes of a row."""
 
     row_type = "u1"
 

@@ -49,7 +49,6 @@ def make_codec(config: Any, centroids: torch.Tensor, held_out: torch.Tensor) -> 
     """Return the codec of an index; its buckets fit the residuals of embeddings that no centroid was trained on.
 
     Args:
-        config: colbert-ai's.
         centroids: (centroids, dim), unit vectors.
         held_out: (rows, dim).
     """
@@ -103,7 +102,6 @@ def lloyd_max(values: torch.Tensor, buckets: int) -> tuple[torch.Tensor, torch.T
 
     Args:
         values: (values,), one at least.
-        buckets: how many.
 
     Returns:
         The (buckets - 1,) bounds between buckets, and their (buckets,) means, both ascending.

@@ -87,11 +87,9 @@ def by_lists(
     """Return the (candidates,) scores by some centroids alone.
 
     Args:
-        candidates: their positions.
         passages: (entries,) the centroids' lists of passages, one after the other.
         lengths: (centroids,) of each list.
         scores: (centroids, tokens) of these centroids.
-        count: of all passages.
     """
     places = torch.full((count,), -1)
     places[candidates.long()] = torch.arange(len(candidates))
@@ -112,7 +110,6 @@ def best_of(passages: torch.Tensor, scores: torch.Tensor, count: int) -> torch.T
 
     Args:
         passages: ascending positions.
-        scores: of each.
         count: of those that are returned.
     """
     order = scores.flip(0).sort(descending=True, stable=True).indices[:count]

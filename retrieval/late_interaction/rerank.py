@@ -48,13 +48,7 @@ class RerankSettings:
 
 
 class PackedEmbeddings:
-    """The packed embeddings of a corpus on disk. Those of a passage are read when they are asked for, nothing else is.
-
-    Args:
-        folder: of the index.
-        packing: of its embeddings.
-        passages: of the corpus.
-    """
+    """The packed embeddings of a corpus on disk; those of a passage are read when they are asked for."""
 
     def __init__(self, folder: Path, packing: Packing, passages: int) -> None:
         self._folder, self._packing = folder, packing
@@ -97,10 +91,6 @@ class GatherAndRerank(NeuralRetriever):
     find, such as a passage without any word of the query, is not found here either.
 
     Args:
-        gatherer: an index of the same passages.
-        encoder: of queries.
-        embeddings: of the passages.
-        fingerprint: of the whole.
         candidates: passages that are gathered for each query; as many as are asked for, if those are more.
     """
 

@@ -21,7 +21,6 @@ class QdrantAddress:
     """Where a collection is.
 
     Attributes:
-        collection: its name.
         server: ``http://host:port`` or https; empty for a folder.
         folder: of Qdrant's local mode, which needs no server; None for a server.
     """

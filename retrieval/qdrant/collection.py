@@ -43,7 +43,6 @@ class State(BaseModel):
     """What a collection holds, as its metadata say.
 
     Attributes:
-        manifest: of the index that it is, or will be.
         finished: whether all of it is there.
         base: the index to which passages are being added; None if it is built from nothing.
     """
@@ -59,8 +58,6 @@ class Collection:
     """A collection on a server or in a folder; it need not exist yet. Safe in several threads.
 
     Args:
-        address: of it.
-        settings: patience with a server.
         wait: called with the seconds of each pause.
     """
 

@@ -62,9 +62,7 @@ class QdrantRetriever(BaseRetriever):
         """Return the retriever over the collection at an address.
 
         Args:
-            address: as `QdrantAddress` reads it.
             checkpoint: where the encoder is now, if it moved; it must be the same.
-            settings: patience with a server.
             wait: called with the seconds of each pause.
         """
         collection, state = Collection.held(address, settings, wait)

@@ -54,10 +54,6 @@ def upload(
     If it is interrupted, even killed, the same call continues it; if all is there, nothing is done.
 
     Args:
-        source: the corpus. Its texts are in a temporary folder meanwhile.
-        address: as `QdrantAddress` reads it.
-        checkpoint: of the encoder.
-        settings: of the collection.
         precision: in which the encoder computes; see `Encoder.load`. ``auto`` goes on with that of the machine which
             began.
         overwrite: delete the index that the address has, if it is another one.
@@ -89,7 +85,6 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
     ended, the collection is not searched.
 
     Args:
-        source: the new passages.
         address: of an index of ``upload``.
         progress: called with how far it is.
     """

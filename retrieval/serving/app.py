@@ -30,10 +30,8 @@ class SearchLimits:
     """How much one request may ask for, and how requests are gathered.
 
     Attributes:
-        queries: the most in one request.
         passages: the most for each of them (k).
         in_answer: the most for all of them together; never fewer than ``passages``.
-        together: the most queries in one call of the index.
     """
 
     queries: int = 256

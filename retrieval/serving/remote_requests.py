@@ -61,10 +61,7 @@ def retried(
     """Return what an attempt returns; one that raises `TransientFault` is made again, as the settings say.
 
     Args:
-        attempt: one request.
-        settings: how often, and after which pauses.
         wait: called with the seconds of each pause.
-        server: that is asked, for messages.
         advice: what to do if it does not answer.
     """
     import tenacity

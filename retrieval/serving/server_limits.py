@@ -37,11 +37,7 @@ class Refused(Exception):
     """A request that is answered with an error, in the form of OpenAI's.
 
     Args:
-        status: of HTTP.
-        message: for a person.
-        code: for a program.
         retry: whether OpenAI's clients may send the request again by themselves, as they do after any status of 5xx.
-        allowed: the methods that a 405 names.
     """
 
     def __init__(self, status: int, message: str, code: str, *, retry: bool = True, allowed: str = ""):
@@ -69,10 +65,7 @@ def guarded(title: str, limits: ServerLimits, *, guard: type[RequestLimits] | No
     """Return an application without routes that keeps to limits and refuses in one form.
 
     Args:
-        title: of its API.
-        limits: of every request.
         guard: the middleware that holds it to them; by default `RequestLimits`.
-        given: further options of FastAPI.
     """
     app = FastAPI(title=title, docs_url=None, redoc_url=None, **given)
     app.add_middleware(guard or RequestLimits, limits=limits)
