@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from ..common.errors import QuestreeError
 from ..common.event_loop import no_coroutine
-from ..common.secrets import without_secrets
+from ..common.secrets import holds_secret, without_secrets
 from ..common.text import without_surrogates
 from ..lm.episode import Dropped
 from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
@@ -191,31 +191,26 @@ def checked_metrics(
     if not listed:
         raise QuestreeError("There is no metric; give one at least, for example questree.metrics.metric('f1').")
     for place, one in enumerate(listed):
-        checked_metric(one)
-        if METRICS.get(metric_name(one), one) != one:
-            raise QuestreeError(f"{metric_name(one)!r} is the name of a metric of ours: give yours another name.")
-        if metric_name(one) in COLUMNS and (place or metric_name(one) != "score"):  # of the first it is the score
-            raise QuestreeError(f"{metric_name(one)!r} is the name of another column of the results: give another.")
-        if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
-            raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
+        name = metric_name(checked_metric(one))
+        if METRICS.get(name, one) != one:
+            raise QuestreeError(f"{name!r} is the name of a metric of ours: give yours another name.")
+        if name in COLUMNS and (place or name != "score"):  # of the first it is the score
+            raise QuestreeError(f"{name!r} is the name of another column of the results: give another.")
+        if any(name == metric_name(other) and one != other for other in listed[:place]):
+            raise QuestreeError(f"Two metrics are called {name!r}: give them different names.")
     graded = [one for one in listed if hasattr(one, "check")]
     for example in examples if graded else ():
-        _check_gold(example, graded)
+        asked = f"The question {question_id(example)!r}"
+        if not example.get("answers"):
+            raise QuestreeError(
+                f"{asked} has no gold answers, and {graded[0].name} goes by them: give it a list of texts as `answers`."
+            )
+        for metric in graded:
+            try:
+                metric.check(Gold.of(example))
+            except QuestreeError as error:
+                raise QuestreeError(f"{asked} cannot be scored: {error}") from error
     return listed
-
-
-def _check_gold(example: dspy.Example, metrics: Sequence[Any]) -> None:
-    """Raise if the question lacks what one of the metrics goes by."""
-    if not example.get("answers"):
-        raise QuestreeError(
-            f"The question {question_id(example)!r} has no gold answers, and {metrics[0].name} goes by them: give it a "
-            "list of texts as `answers`."
-        )
-    for metric in metrics:
-        try:
-            metric.check(Gold.of(example))
-        except QuestreeError as error:
-            raise QuestreeError(f"The question {question_id(example)!r} cannot be scored: {error}") from error
 
 
 def checked_metric(given: Any) -> ScoreFunction:
@@ -283,25 +278,38 @@ def check_example(example: dspy.Example) -> None:
     try:
         if isinstance(example.get("answers"), str):
             raise ValueError("answers is one text, not a list of texts")
-        _readable(Record(**example_fields(example)))
+        Record.model_validate_json(Record(**example_fields(example)).model_dump_json())
     except (AttributeError, TypeError, ValueError) as error:
+        fault = first_line(error)
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise QuestreeError(
-            f"The question {example.get('id') or example.get('question')!r} cannot be asked: {_fault(error)}. "
+            f"The question {example.get('id') or example.get('question')!r} cannot be asked: {fault}. "
             "It needs a text as question, a list of texts as answers, and with_inputs(...)."
         ) from error
 
 
 def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
-    """Return the record of a question that was asked, without scores.
+    """Return the record of a question that was asked, without scores and without secrets.
 
     Raises:
-        ValueError: if the prediction is none, or has something in it that could not be read back.
+        ValueError: if the prediction is none, or has something in it that could not be read back: one such line would
+            spoil the run.
     """
-    gold = example_fields(example)
-    prediction = dspy.Prediction(**without_secrets(dict(prediction)))
-    tree, passages = prediction.get("tree"), prediction.get("passages") or ()
+    record = _record(example, prediction)
+    line = record.model_dump_json()
+    if holds_secret(line.encode()):  # to look into every text of a prediction takes longer than to look at its line
+        record = _record(example, dspy.Prediction(**without_secrets(dict(prediction))))
+        line = record.model_dump_json()
+    Record.model_validate_json(line)
+    return record
+
+
+def _record(example: dspy.Example, prediction: dspy.Prediction) -> Record:
+    gold, tree, passages = example_fields(example), prediction.get("tree"), prediction.get("passages") or ()
     held = tree.passages() if tree else []
-    record = Record(
+    return Record(
         **gold,
         answer=prediction.get("answer") or "",
         final_content=prediction.get("final_content") or "",
@@ -318,21 +326,6 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         seconds=prediction.get("seconds") or 0.0,
         extras={name: plain(value) for name, value in prediction.items() if name not in _FIELDS},
     )
-    return _readable(record)
-
-
-def _readable(record: Record) -> Record:
-    """Return the record if its line can be read back: one line that cannot would spoil the run."""
-    Record.model_validate_json(record.model_dump_json())
-    return record
-
-
-def _fault(error: Exception) -> str:
-    """Return what is wrong in a line: of a model that does not fit, the first field that does not."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return first_line(error)
 
 
 def record_error(
@@ -344,11 +337,8 @@ def record_error(
     found: Sequence[Sequence[Passage]],
 ) -> Record:
     """Return the record of a question at which the program itself went wrong, with what was found and spent before."""
-    failure = Failure(
-        cause="error",
-        message=without_secrets(without_surrogates(f"{type(error).__name__}: {error}"))[:500],
-        where=Where(program=program, step=raised_in(error)),
-    )
+    said = without_secrets(without_surrogates(f"{type(error).__name__}: {error}"))[:500]
+    failure = Failure(cause="error", message=said, where=Where(program=program, step=raised_in(error)))
     seen = ranked([], found)
     lost = dspy.Prediction(passages=seen, seen=seen, failure=failure, spent=spent, seconds=seconds)
     return record_answer(example, lost)
@@ -358,7 +348,7 @@ def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction
     """Return the record with the scores that it does not have yet; a failed question scores 0.
 
     Where the LM that a metric asks gives no usable reply, that score is missing, with a warning. The first metric is
-    the run's score: it scores every answer.
+    the run's score: it scores every answer. The example may have more fields than the record.
 
     Raises:
         MetricError: if a metric raises another error or gives no finite number, if its LM does not take the key, or
@@ -404,37 +394,29 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
         prediction: of the question; one that does not tell what was seen has no recall@k.
         gold: as `example_fields` names it; its titles are taken where there are no gold passages.
     """
-    scores: dict[str, float] = {}
-    passages, titles = gold.get("gold_passages", ()), gold.get("gold_titles", ())
-    if (passages or titles) and prediction.get("passages") is not None:
-        scores |= _found(prediction, passages, titles)
-    answers = answers_in_passages(gold.get("answers", ()), gold.get("answer_style", "short"))
-    if answers and (seen := prediction.get("seen")) is not None:
-        are_regex = bool(gold.get("answers_are_regex"))
-        scores |= {f"answer@{k}": float(answer_stands_in(seen[:k], answers, are_regex)) for k in CONTEXTS}
-    if prediction.get("tree") is not None:
-        scores["documents"] = len(prediction.tree.passages())
-    if prediction.get("evidence") is not None:
-        scores["evidences"] = len(prediction.evidence)
-    if prediction.get("tree") is not None and prediction.get("final_content") is not None:
-        cited = citation_scores(prediction)
-        scores |= {name: value for name, value in cited.items() if value is not None}
-    return scores
-
-
-def _found(prediction: dspy.Prediction, gold_passages: Sequence[str], gold_titles: Sequence[str]) -> dict[str, float]:
-    """Return recall and precision of what was seen and of what was kept, by passage where that is possible."""
-    gold = gold_names(gold_passages, gold_titles)
-    kept = names_as(prediction.passages, gold_passages)
-    seen = names_as(prediction.get("seen") or prediction.passages, gold_passages)
     scores: dict[str, float | None] = {}
-    if prediction.get("seen") is not None:
-        scores = {f"recall@{k}": recall_at_k(seen, gold, k) for k in RECALL_AT}
-        scores |= {f"chain@{k}": scores[f"recall@{k}"] == 1 for k in CONTEXTS}
-    scores |= {"recall@all": recall_at_k(seen, gold), "precision@all": precision(seen, gold)}
-    scores |= {"recall kept": recall_at_k(kept, gold), "precision kept": precision(kept, gold)}
-    scores["s-precision kept"] = s_precision(kept, gold)
-    return {name if gold_passages else f"title {name}": float(value or 0.0) for name, value in scores.items()}
+    passages, titles = gold.get("gold_passages", ()), gold.get("gold_titles", ())
+    tree, evidence, told = prediction.get("tree"), prediction.get("evidence"), prediction.get("seen")
+    if (passages or titles) and prediction.get("passages") is not None:
+        wanted = gold_names(passages, titles)
+        kept, seen = (names_as(found, passages) for found in (prediction.passages, told or prediction.passages))
+        found: dict[str, float | None] = {}
+        if told is not None:
+            found = {f"recall@{k}": recall_at_k(seen, wanted, k) for k in RECALL_AT}
+            found |= {f"chain@{k}": found[f"recall@{k}"] == 1 for k in CONTEXTS}
+        found |= {"recall@all": recall_at_k(seen, wanted), "precision@all": precision(seen, wanted)}
+        found |= {"recall kept": recall_at_k(kept, wanted), "precision kept": precision(kept, wanted)}
+        found["s-precision kept"] = s_precision(kept, wanted)
+        scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
+    answers = answers_in_passages(gold.get("answers", ()), gold.get("answer_style", "short"))
+    if answers and told is not None:
+        are_regex = bool(gold.get("answers_are_regex"))
+        scores |= {f"answer@{k}": float(answer_stands_in(told[:k], answers, are_regex)) for k in CONTEXTS}
+    scores |= {} if tree is None else {"documents": len(tree.passages())}
+    scores |= {} if evidence is None else {"evidences": len(evidence)}
+    if tree is not None and prediction.get("final_content") is not None:
+        scores |= citation_scores(prediction)
+    return {name: float(value) for name, value in scores.items() if value is not None}
 
 
 def plain(value: Any) -> Any:
@@ -458,19 +440,17 @@ def plain(value: Any) -> Any:
 
 def example_fields(example: dspy.Example) -> dict[str, Any]:
     """Return what a record holds of its example, by field."""
+    lists = ("answers", "gold_titles", "gold_passages", "gold_sentences")
     return {
         "id": question_id(example),
         "question": example.question,
         "inputs": digest(plain(dict(example.inputs()))),
         "gold": digest([METRICS_VERSION, plain(dict(example.labels()))]),
-        "answers": tuple(example.get("answers") or ()),
         "answer_style": example.get("answer_style") or "short",
         "answers_are_regex": bool(example.get("answers_are_regex")),
-        "gold_titles": tuple(example.get("gold_titles") or ()),
-        "gold_passages": tuple(example.get("gold_passages") or ()),
-        "gold_sentences": tuple(example.get("gold_sentences") or ()),
         "kind": example.get("kind"),
         "hops": example.get("hops"),
+        **{name: tuple(example.get(name) or ()) for name in lists},
     }
 
 
