@@ -9,6 +9,8 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from pydantic_core import to_json
+
 from ..common.text import dollars
 from ..lm.spent import Spent, total
 from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stands_in
@@ -138,50 +140,28 @@ class Evaluation:
 
     def figures(self) -> dict[str, float]:
         """Return every number by name, as a tracking server takes them."""
-        score, spent = self.score, self.spent
-        figures: dict[str, float] = {
-            "score": score.mean,
-            "score_low": score.low,
-            "score_high": score.high,
-            "grounded": self.grounded.mean,
-            "questions": self.n,
+        spent, counts = self.spent, {"lm_calls": "calls", "lm_requests_failed": "failed", "lm_calls_cached": "cached"}
+        return {
+            **{"score": self.score.mean, "score_low": self.score.low, "score_high": self.score.high},
+            **{"grounded": self.grounded.mean, "questions": self.n},
             **({"answered": self.answered.mean} if self.answered else {}),
             "failures": sum(self.failures.values()),
-            "lm_calls": spent.calls,
-            "lm_requests_failed": spent.failed,
+            **{name: getattr(spent, own) for name, own in counts.items()},
             "lm_calls_a_question": spent.calls / self.n,
             **spent.model_dump(include={"tokens_in", "tokens_out", "words_in", "words_out", "cost"}),
-            "lm_calls_cached": spent.cached,
             **{f"paid_{name}": amount for name, amount in self.paid.model_dump(include=_PAID).items()},
-            "rounds_a_question": self.rounds,
-            "seconds_a_question": self.seconds,
+            **{"rounds_a_question": self.rounds, "seconds_a_question": self.seconds},
+            **{f"metric_{name}": score.mean for name, score in self.scores.items()},
+            **{f"failures_{cause}": count for cause, count in self.failures.items()},
+            **{f"source_{source}": count for source, count in self.sources.items()},
+            **{name.replace(" ", "_").replace("@", "_at_"): value for name, value in self.retrieval.items()},
         }
-        figures |= {f"metric_{name}": score.mean for name, score in self.scores.items()}
-        figures |= {f"failures_{cause}": count for cause, count in self.failures.items()}
-        figures |= {f"source_{source}": count for source, count in self.sources.items()}
-        return figures | {name.replace(" ", "_").replace("@", "_at_"): value for name, value in self.retrieval.items()}
 
     def as_json(self, **facts: Any) -> str:
         """Return every figure under the name that it has here, after these facts about the run."""
-        content = {
-            **facts,
-            "metric": self.metric,
-            "simulated": self.simulated,
-            "seed": self.seed,
-            "n": self.n,
-            "score": asdict(self.score),
-            "grounded": asdict(self.grounded),
-            "scores": {name: asdict(score) for name, score in self.scores.items()},
-            "answered": asdict(self.answered) if self.answered else None,
-            "failures": self.failures,
-            "retrieval": self.retrieval,
-            "spent": self.spent.model_dump(),
-            "paid": self.paid.model_dump(),
-            "seconds": self.seconds,
-            "rounds": self.rounds,
-            "sources": self.sources,
-        }
-        return json.dumps(content, ensure_ascii=False, indent=2)
+        plain = ("metric", "simulated", "seed", "n", "score", "grounded", "scores", "answered", "failures", "retrieval")
+        content = {**facts, **{name: getattr(self, name) for name in (*plain, "spent", "paid", "seconds", "rounds")}}
+        return to_json(content | {"sources": self.sources}, indent=2).decode()
 
     def table(self) -> list[dict[str, Any]]:
         """Return one flat row for each question."""

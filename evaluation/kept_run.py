@@ -45,35 +45,25 @@ class KeptRun:
     def append(self, record: Record, steps: Sequence[EpisodeStep] | None = None, limits: Limits | None = None) -> None:
         """Keep an answer, without scores, and what was asked for it; it is on the disk when this returns.
 
-        Args:
-            steps: that were taken for it; None if it is the answer that is there, with another gold side.
+        Without steps it is the answer that is there, with another gold side.
         """
-        content = record.model_dump(mode="json", exclude={"scores"})
-        details = {name: content.pop(name) for name in DETAILS}
-        (light, texts), (heavy, more) = self.file.kept(content), self.file.kept(details)
-        key, spent = (self.number, record.id), record.spent
+        content, key, spent = record.model_dump(mode="json", exclude={"scores"}), (self.number, record.id), record.spent
+        heavy = {name: content.pop(name) for name in DETAILS}
+        (light, texts), (details, more) = self.file.kept(content), self.file.kept(heavy)
         row: dict[str, Any] = {
-            **dict(zip(("run", "id"), key, strict=True)),
-            "record": light,
-            "details": heavy,
-            "question": record.question,
-            "gold": next(iter(record.answers), None),
-            "answer": record.answer,
-            "failure": record.failure and record.failure.cause,
-            "hops": record.hops,
+            **{"run": self.number, "id": record.id, "record": light, "details": details},
+            **{"question": record.question, "gold": next(iter(record.answers), None), "answer": record.answer},
+            **{"failure": record.failure and record.failure.cause, "hops": record.hops, "seconds": record.seconds},
             **{"calls": spent.calls, "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "cost": spent.cost},
-            "seconds": record.seconds,
         }
         taken: list[tuple[str, Sequence[Any]]] = []
         if steps is not None:
             row["limits"] = None if limits is None else limits.model_dump_json(exclude_none=True)
             taken += self._steps(record.id, steps)
-        kept = ", ".join(f"{name} = excluded.{name}" for name in row)
         insert, values = _insert("questions", row)
-        unscored = "DELETE FROM scores WHERE run = ? AND id = ?"
-        self.file.write(
-            *texts, *more, (unscored, key), *taken, (f"{insert} ON CONFLICT (run, id) DO UPDATE SET {kept}", values)
-        )
+        kept = ", ".join(f"{name} = excluded.{name}" for name in row)
+        answered = f"{insert} ON CONFLICT (run, id) DO UPDATE SET {kept}", values
+        self.file.write(*texts, *more, ("DELETE FROM scores WHERE run = ? AND id = ?", key), *taken, answered)
 
     def append_scores(self, record: Record) -> None:
         """Keep the scores of an answer that was appended before."""
@@ -118,18 +108,13 @@ def _writable(value: Any) -> Any:
 
 
 def begin(file: WritableFile, name: str, program: Program, task: str = "", policy: RunPolicy | None = None) -> KeptRun:
-    """Begin the run of a program in a file, or go on with the one of that name.
+    """Begin the run of a program in a file, or go on with the one of that name: of the same program, LM and retriever.
 
-    Args:
-        program: a run goes on only with the same program, LM and retriever.
+    The policy is kept as the one under which it is asked from now on.
     """
-    return match_run(
-        file,
-        name,
-        run_identity(program, task=task),
-        policy=(policy or RunPolicy()).model_dump_json(),
-        environment=environment_of(program).model_dump_json(),
-    )
+    how = {"policy": (policy or RunPolicy()).model_dump_json()}
+    environment = environment_of(program).model_dump_json()
+    return match_run(file, name, run_identity(program, task=task), **how, environment=environment)
 
 
 def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside: str) -> KeptRun:

@@ -75,9 +75,9 @@ class StoredRun:
     def limits(self, id: str) -> Limits | None:
         """Return the limits that a question was asked under; None if they were not kept."""
         query = "SELECT limits FROM questions WHERE run = ? AND id = ? AND limits IS NOT NULL"
-        kept = self.file.rows(query, self.number, id) if self.file else []
         try:
-            return Limits.model_validate(self.file.value(kept[0][0])) if self.file and kept else None
+            kept = [self.file.value(row[0]) for row in self.file.rows(query, self.number, id)] if self.file else []
+            return Limits.model_validate(kept[0]) if kept else None
         except ValidationError as error:
             raise RunFileError(f"The limits of question {id!r} are damaged ({_first(error)}).") from error
 
@@ -86,8 +86,8 @@ class StoredRun:
         """Return the metric that the run was scored by first."""
         scored = (name for record in self.records for name in record.scores)
         metric: str | None = next(iter(self.metrics or scored), None)
-        if metric is None:
-            raise self._unscored()
+        if metric is None or not any(metric in record.scores for record in self.records):
+            raise QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
         return metric
 
     @property
@@ -95,8 +95,6 @@ class StoredRun:
         """Return what the scored answers add up to; of a run that goes on, or was killed, some have no score yet."""
         metric = self.metric
         scored = tuple(record for record in self.records if metric in record.scores)
-        if not scored:
-            raise self._unscored()
         shown = scored_alone(scored, self.metrics) if self.metrics else scored
         return Evaluation(metric, shown, self.simulated, self.seed, paid_for_all=self.paid)
 
@@ -104,9 +102,6 @@ class StoredRun:
         """Return every figure of the evaluation, after the program, the task and the LM."""
         facts = {name: self.identity.get(name) for name in ("program", "task")}
         return self.evaluation.as_json(**facts, lm=self.part("lm").get("name"))
-
-    def _unscored(self) -> QuestreeError:
-        return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
 
 
 def open_runs(place: Path, *, whole: bool = True) -> Iterator[StoredRun]:
@@ -165,7 +160,34 @@ def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[St
     if not rows:
         raise QuestreeError(f"{file.path} has no finished question{f' of {name}' if name else ''} yet.")
     for number, called, seed, *told in rows:
-        yield _stored_run(file, called, number, told, seed, whole=whole)
+        place = place_of(file, called)
+        try:
+            identity, measured, around = file.values(told)
+            about, metrics = validate(dict[str, Any], identity), validate(list[str], measured or [])
+        except ValueError as error:
+            said = f"{file.path} is damaged ({error}): what the run {called} is about cannot be read."
+            raise RunFileError(said) from error
+        kept = records_of(file, number, whole=whole)
+        last = [
+            id for (id,) in file.rows("SELECT id FROM questions WHERE run = ? AND place > 0 ORDER BY place", number)
+        ]
+        ids = [id for id in last or kept if id in kept]
+        if more := len(kept) - len(ids):
+            said = "%s holds answers to %d more questions than its last evaluation had; that evaluation is shown."
+            logger.warning(said, place, more)
+        yield StoredRun(
+            called if place != file.path.parent else place.resolve().name,
+            tuple(_with_first(metrics, kept.pop(id)) for id in ids),
+            about,
+            place,
+            number,
+            file.paid().get(number),
+            tuple(metrics),
+            int(seed or 0),
+            others=tuple(kept.values()),
+            file=file,
+            around=around,
+        )
 
 
 def place_of(file: RunFile, name: str) -> Path:
@@ -179,37 +201,6 @@ def _rows(file: RunFile, name: str) -> list[tuple[Any, ...]]:
     return file.rows(f"SELECT {columns} FROM run WHERE ? IN ('', name) {order}", name)
 
 
-def _stored_run(
-    file: RunFile, name: str, number: int, told: Sequence[str], seed: int | None, *, whole: bool
-) -> StoredRun:
-    place = place_of(file, name)
-    try:
-        identity, measured, around = file.values(told)
-        about = validate(dict[str, Any], identity)
-        metrics = validate(list[str], measured or [])
-    except ValueError as error:
-        raise RunFileError(f"{file.path} is damaged ({error}): what the run {name} is about cannot be read.") from error
-    kept = records_of(file, number, whole=whole)
-    last = [id for (id,) in file.rows("SELECT id FROM questions WHERE run = ? AND place > 0 ORDER BY place", number)]
-    ids = [id for id in last or kept if id in kept]
-    if more := len(kept) - len(ids):
-        said = "%s holds answers to %d more questions than its last evaluation had; that evaluation is shown."
-        logger.warning(said, place, more)
-    return StoredRun(
-        name if place != file.path.parent else place.resolve().name,
-        tuple(_with_first(metrics, kept.pop(id)) for id in ids),
-        about,
-        place,
-        number,
-        file.paid().get(number),
-        tuple(metrics),
-        int(seed or 0),
-        others=tuple(kept.values()),
-        file=file,
-        around=around,
-    )
-
-
 def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = None) -> dict[str, Record]:
     """Return the records of a run with their scores by the ids of their questions, as they were first asked.
 
@@ -221,14 +212,14 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
     scores: dict[str, dict[str, float]] = {}
     for one, metric, value in file.rows(f"SELECT id, metric, score FROM scores WHERE {where} ORDER BY rowid", *given):
         scores.setdefault(one, {})[metric] = value
-    columns = "id, record, details" if whole else "id, record, NULL"
-    rows = file.rows(f"SELECT {columns} FROM questions WHERE {where} ORDER BY rowid", *given)
+    rows = file.rows(
+        f"SELECT id, record, {'details' if whole else 'NULL'} FROM questions WHERE {where} ORDER BY rowid", *given
+    )
     contents = iter(file.values([column for row in rows for column in row[1:]]))
     found = {}
     for (one, *_), record, details in zip(rows, contents, contents, strict=True):
         try:
-            kept = {**record, **(details or {}), "scores": scores.get(one, {})}
-            found[one] = Record.model_validate(kept)
+            found[one] = Record.model_validate({**record, **(details or {}), "scores": scores.get(one, {})})
             if found[one].id != one:
                 raise ValueError("it is another's")
         except (ValidationError, TypeError, ValueError) as error:
@@ -239,17 +230,18 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
 def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
     """Return what was asked for a question when it was asked last, in the order of the program."""
     columns = "kind, name, place, request, outcome, fault, spent, dropped"
-    rows = file.rows(f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id)
+    steps = []
     try:
-        steps = []
-        for kind, name, *fields in rows:
+        for kind, name, *fields in file.rows(
+            f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id
+        ):
             place, request, outcome, fault, spent, dropped = file.values(fields)
-            step = {"place": place, "request": request or {}, "outcome": outcome, "fault": fault}
-            cost = {"spent": spent or {}, "dropped": dropped or ()}
-            steps.append(EpisodeStep.model_validate({**step, **cost, "kind": kind, "name": name}))
-        return steps
+            read = {"kind": kind, "name": name, "place": place, "request": request or {}, "outcome": outcome}
+            read |= {"fault": fault, "spent": spent or {}, "dropped": dropped or ()}
+            steps.append(EpisodeStep.model_validate(read))
     except ValidationError as error:
         raise RunFileError(f"{file.path}: the steps of question {id!r} are damaged ({_first(error)}).") from error
+    return steps
 
 
 def _with_first(metrics: Sequence[str], record: Record) -> Record:
