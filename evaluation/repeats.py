@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, variance
@@ -13,19 +12,16 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
-from ..lm.account import Account
 from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
 from ..programs.program import checked_program
-from ..simulate import is_simulated
-from .comparison.comparison import evaluate_tracked, named_progress
+from .comparison.comparison import evaluate_tracked, named_progress, running
 from .evaluation import Evaluation
 from .identity import lms_of
 from .kept_run import begin
 from .records import ScoreFunction, checked_metrics
 from .run import Answerers, Progress
-from .run_file import writing
 from .tracking import OFF, Tracking
 
 _APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
@@ -59,10 +55,9 @@ class Repeats:
 
     def as_json(self) -> str:
         """Return the score of the runs together, both variances, and every figure of each run."""
-        content = {
-            "metric": self.runs[0].metric,
-            "simulated": self.runs[0].simulated,
-            "score": asdict(self.score),
+        first = self.runs[0]
+        content = {"metric": first.metric, "simulated": first.simulated, "score": asdict(self.score)}
+        content |= {
             "within": self.within,
             "between": self.between,
             "runs": [json.loads(run.as_json()) for run in self.runs],
@@ -110,34 +105,17 @@ def repeat(
         raise QuestreeError(f"{count} repeats: give two or more.")
     if any(one is None or not one.kwargs.get("temperature") for one in lms_of(program)):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
-    metrics, bounds = checked_metrics(metrics, examples), (policy or RunPolicy()).model_dump(exclude_none=True)
-    parent = {"task": task, "questions": len(examples), "programs": program.name, "policy": bounds}
-    # a rollout of its own for each, or the client's cache would give all of them the same replies
-    rollouts = {f"repeat-{number}": number * _APART for number in range(1, count + 1)}
-    runs, simulated = list[Evaluation](), any(map(is_simulated, lms_of(program)))
-    place = None if out is None else Path(out)
-    with (
-        writing(place, "repeats") if place else nullcontext() as file,
-        tracking.run(f"repeat {program.name}", parent, simulated=simulated) as tracked,
-        Account(file).open(),
-    ):
-        for name, rollout in rollouts.items():
+    metrics, place = checked_metrics(metrics, examples), None if out is None else Path(out)
+    how = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
+    about, runs = {"task": task, "questions": len(examples), "programs": program.name}, list[Evaluation]()
+    title = f"repeat {program.name}"
+    with running(title, place, "repeats", [program], about, policy, tracking) as (file, tracked):
+        for name, rollout in ((f"repeat-{number}", number * _APART) for number in range(1, count + 1)):
+            told = named_progress(on_progress, name)
             with dspy.context(lm=lm and lm.copy(rollout_id=rollout)):
                 asked = _apart(program, rollout)
-                run = evaluate_tracked(
-                    name,
-                    asked,
-                    examples,
-                    metrics,
-                    tracking=tracking,
-                    task=task,
-                    out=None if file is None else begin(file, name, asked, task, policy),
-                    seed=seed,
-                    policy=policy,
-                    answerers=answerers,
-                    on_progress=named_progress(on_progress, name),
-                )
-            runs.append(run)
+                kept = None if file is None else begin(file, name, asked, task, policy)
+                runs.append(evaluate_tracked(name, asked, examples, metrics, out=kept, on_progress=told, **how))
         tracked.figures({"score": fmean(run.score.mean for run in runs)})
     repeats = Repeats(tuple(runs))
     if place:
@@ -146,7 +124,7 @@ def repeat(
 
 
 def _apart(program: Program, rollout: int) -> Program:
-    """Return the program, whose predictors' own LMs reply in this rollout."""
+    """Return the program; its predictors' own LMs reply in this rollout, or the client's cache would repeat itself."""
     if not any(predictor.lm for predictor in program.predictors()):
         return program
     apart = program.deepcopy()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import dspy
 
@@ -104,14 +106,13 @@ class AttackRun:
         return {"attack.md": self.table.as_markdown(), "attack.csv": self.table.as_csv(), "attack.json": content}
 
     def _line(self, row: Row) -> dict[str, str]:
-        cells = {name: _cell(value) for name, value in vars(row).items()}
-        named = {
-            **{"planted": "planted", "defence": "defence", "clean": f"{self.metric} clean"},
-            **{"attacked": f"{self.metric} attacked", "success": "attack success", "unprompted": "clean gives it"},
-            **{"found": "found", "retrieved": "retrieved", "cited": "cited", "questions": "n", "failures": "failed"},
+        headings = {
+            **{"program": "program", "attack": "attack", "planted": "planted", "defence": "defence"},
+            **{"clean": f"{self.metric} clean", "attacked": f"{self.metric} attacked", "success": "attack success"},
+            **{"unprompted": "clean gives it", "found": "found", "retrieved": "retrieved", "cited": "cited"},
+            **{"questions": "n", "failures": "failed"},
         }
-        first = {name: cells[name] for name in ("program", "attack")}
-        return first | {heading: cells[name] for name, heading in named.items()}
+        return {heading: _cell(getattr(row, name)) for name, heading in headings.items()}
 
 
 def _cell(value: Interval | float | str) -> str:
@@ -158,6 +159,10 @@ def attack(
             it is used up, the rows that were made until then are the result, and ``stopped`` says how to go on. A
             program that fails by itself has no further rows, and ``stopped`` names it.
         on_progress: called with the name of what is being asked, and how far it is.
+
+    Raises:
+        QuestreeError: if there is no program, no attack or no such defence, or another process is writing ``out``;
+            also what `evaluate` raises, but an `OutOfBudgetError` or a `GivenUpError` only if no row was made.
     """
     if not programs or not attacks or not defences:
         raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
@@ -175,23 +180,16 @@ def attack(
         if bare := [one.kind for one in attacks if not plants[one]]:
             raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
         corpora = {one.name: seeded(retriever, _passages(plants[one])) for one in attacks} | {_CLEAN: retriever}
+        rows: list[Row] = []
 
         def asked(name: str, defence: str, corpus: str) -> Evaluation:
-            label, place = f"{name}, {corpus}, defence {defence}", f"{defence}/{corpus}/{name}"
+            label = f"{name}, {corpus}, defence {defence}"
             program = over_corpus(programs[name], defended(corpora[corpus], defence, reader))
+            kept = begin(file, f"{defence}/{corpus}/{name}", program, task, policy)
+            how: dict[str, Any] = {"task": task, "out": kept, "seed": seed, "policy": policy}
             with told_of(label):
-                return evaluate(
-                    program,
-                    examples,
-                    metric,
-                    task=task,
-                    out=begin(file, place, program, task, policy),
-                    seed=seed,
-                    policy=policy,
-                    on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
-                )
-
-        rows: list[Row] = []
+                told = None if on_progress is None else partial(on_progress, label)
+                return evaluate(program, examples, metric, **how, on_progress=told)
 
         def attack_one(name: str) -> None:
             for defence in defences:
@@ -201,15 +199,11 @@ def attack(
                     rows.append(_row(name, defence, one, plants[one], clean, attacked))
 
         stopped = ask_each(programs, attack_one, rows)
-        facts = {
-            "task": task,
-            "retriever": retriever.name,
-            "LM": ", ".join(sorted({lms_facts(program)["name"] for program in programs.values()})),
-            "texts": "templates" if write is None else "written by the LM",
-            "seed": str(seed),
-        }
-        asking = [*map(lms_facts, programs.values()), *([] if write is None else [lm_facts()])]
-        simulated = any(lm["simulated"] for lm in asking)
+        lms = [*map(lms_facts, programs.values()), *([] if write is None else [lm_facts()])]
+        names = sorted({lms_facts(program)["name"] for program in programs.values()})
+        facts = {"task": task, "retriever": retriever.name, "LM": ", ".join(names)}
+        facts |= {"texts": "templates" if write is None else "written by the LM", "seed": str(seed)}
+        simulated = any(lm["simulated"] for lm in lms)
         run = AttackRun(tuple(rows), metric_name(metric), facts, simulated, stopped)
         for name, text in run.files().items():
             write_atomically(out / name, text)
@@ -232,26 +226,23 @@ def over_corpus(program: Program, retriever: Retriever) -> Program:
 
 def _row(name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: Evaluation, attacked: Evaluation) -> Row:
     before, after = ({record.id: record for record in run.records} for run in (clean, attacked))
-    wins = [_won(one, plant, after[plant.question]) for plant in plants]
-    ids = {passage.id for passage in _passages(plants)}
-    asked = [after[plant.question] for plant in plants]
+    ids, n = {passage.id for passage in _passages(plants)}, len(plants)
+    asked = [after[plant.question] for plant in plants] if attacked is not clean else []
     retrieved = [sum(found.id in ids for found in record.seen or record.passages) for record in asked]
-    cited = [sum(passage.id in ids for passage in record.references) for record in asked]
-    reached = attacked is not clean
     return Row(
         program=name,
         attack=one.kind,
         planted=one.planted,
         defence=defence,
-        questions=len(plants),
+        questions=n,
         clean=_score(clean, plants),
         attacked=_score(attacked, plants),
-        success=share_interval(sum(wins), len(wins)),
-        unprompted=sum(_won(one, plant, before[plant.question]) for plant in plants) / len(plants),
-        found=sum(map(bool, retrieved)) / len(plants) if reached else 0.0,
-        retrieved=sum(retrieved) / len(plants) if reached else 0.0,
-        cited=sum(cited) / len(plants) if reached else 0.0,
-        failures=sum(record.failure is not None for record in asked),
+        success=share_interval(sum(_won(one, plant, after[plant.question]) for plant in plants), n),
+        unprompted=sum(_won(one, plant, before[plant.question]) for plant in plants) / n,
+        found=sum(map(bool, retrieved)) / n,
+        retrieved=sum(retrieved) / n,
+        cited=sum(passage.id in ids for record in asked for passage in record.references) / n,
+        failures=sum(after[plant.question].failure is not None for plant in plants),
     )
 
 

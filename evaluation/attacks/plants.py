@@ -14,6 +14,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import eq
 
 import dspy
 
@@ -150,27 +151,21 @@ def wrong_answer(example: dspy.Example, others: Sequence[dspy.Example], seed: in
 
     A question is more similar if it asks with the same words, has the same kind in its data set, and has an answer of
     the same shape (number or name). An answer that is right, or stands in the question, is not used. In PoisonedRAG an
-    LM invents the target.
-
-    Returns:
-        None if every other answer is right, too, or a regular expression, which nobody would write.
+    LM invents the target. None if every other answer is right, too, or a regular expression, which nobody would write.
     """
     style = example.get("answer_style") or "short"
     if style in _CLOSED:
         answers, read = _CLOSED[style]
         right = {read(gold) for gold in example.answers}
         return next((answer for answer in answers if answer not in right), None)
-    draw = random.Random(f"{seed} {question_id(example)}")
     told = [other for other in others if other.answers and not other.get("answers_are_regex")]
-    pool = [other for other in told if (other.get("answer_style") or "short") == style]
-    fitting = [
-        (sum(mine == theirs for mine, theirs in zip(_traits(example), _traits(other), strict=True)), other.answers[0])
-        for other in pool
-        if _is_wrong(other.answers[0], example)
-    ]
+    mine, fitting = _traits(example), list[tuple[int, str]]()
+    for other in told:
+        if (other.get("answer_style") or "short") == style and _is_wrong(other.answers[0], example):
+            fitting.append((sum(map(eq, mine, _traits(other))), other.answers[0]))
     best = max((score for score, _ in fitting), default=0)
     options = sorted({answer for score, answer in fitting if score == best})
-    return draw.choice(options) if options else None
+    return random.Random(f"{seed} {question_id(example)}").choice(options) if options else None
 
 
 def _traits(example: dspy.Example) -> tuple[object, ...]:

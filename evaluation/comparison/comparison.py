@@ -22,8 +22,8 @@ from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Answerers, Progress, evaluate, run_identity
-from ..run_file import writing
-from ..tracking import OFF, Tracking
+from ..run_file import WritableFile, writing
+from ..tracking import OFF, TrackedRun, Tracking
 from .page import as_page
 from .rows import Comparison
 
@@ -65,33 +65,19 @@ def compare(
     _check_programs(programs)
     metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
-    simulated = any(lms_facts(program)["simulated"] for program in programs.values())
-    bounds = (policy or RunPolicy()).model_dump(exclude_none=True)
-    parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
-    with (
-        nullcontext() if out is None else writing(out, "comparison") as file,
-        tracking.run(title, parent, simulated=simulated) as tracked,
-        Account(file).open(),
-    ):
+    how = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
+    about = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
+    with running(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
         kept = dict[str, KeptRun]()
         if file is not None:  # all of them, before the first is paid for
             kept = {name: begin(file, name, program, task, policy) for name, program in programs.items()}
         evaluations = dict[str, Evaluation]()
 
         def ask(name: str) -> None:
+            told = named_progress(on_progress, name)
             with told_of(name):
                 evaluations[name] = evaluate_tracked(
-                    name,
-                    programs[name],
-                    examples,
-                    metrics,
-                    tracking=tracking,
-                    task=task,
-                    out=kept.get(name),
-                    seed=seed,
-                    policy=policy,
-                    answerers=answerers,
-                    on_progress=named_progress(on_progress, name),
+                    name, programs[name], examples, metrics, out=kept.get(name), on_progress=told, **how
                 )
 
         stopped = ask_each(programs, ask, evaluations)
@@ -105,6 +91,27 @@ def compare(
         tracked.figures({"score": max(one.score.mean for one in evaluations.values())})
         tracked.texts(files)
     return comparison
+
+
+@contextmanager
+def running(
+    title: str,
+    out: Path | None,
+    kind: str,
+    programs: Sequence[Program],
+    about: Mapping[str, Any],
+    policy: RunPolicy | None,
+    tracking: Tracking,
+) -> Iterator[tuple[WritableFile | None, TrackedRun]]:
+    """Give the file of several runs, and the tracked run around them; they have one budget."""
+    simulated = any(lms_facts(program)["simulated"] for program in programs)
+    facts = {**about, "policy": (policy or RunPolicy()).model_dump(exclude_none=True)}
+    with (
+        nullcontext() if out is None else writing(out, kind) as file,
+        tracking.run(title, facts, simulated=simulated) as tracked,
+        Account(file).open(),
+    ):
+        yield file, tracked
 
 
 def _check_programs(given: Any) -> None:
@@ -124,10 +131,7 @@ def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -
     """Ask one program after the other; return why some of them were not asked to the end, None if all were.
 
     A program that fails by itself is passed over. The others are left as well where the budget is spent, or the LM
-    answers nobody.
-
-    Raises:
-        OutOfBudgetError, GivenUpError: if nothing came; tells what happened to each program.
+    answers nobody. If nothing ``came`` at all, an error tells what happened to each program.
     """
     told: list[str] = []
     for name in programs:
