@@ -38,10 +38,9 @@ class Standing:
 
     @property
     def answerable(self) -> bool:
-        """Return whether the corpus may answer the question.
+        """Return whether the corpus may answer the question: the answers of its steps, and its own, stand in passages.
 
-        It cannot if the answer of a step, or of the question, stands in no passage. Where there is no such answer to
-        look for, it cannot if a gold passage is missing.
+        Where there is no such answer to look for, every gold passage must be there.
         """
         answers = self.steps if self.answer is None else (*self.steps, self.answer)
         return all(answers or self.gold)
@@ -157,18 +156,14 @@ class _Looked:
 
     def standing(self, asked: Question) -> Standing:
         """Return what was found of a question."""
-        by_title = not asked.known_gold()
+        by_title, own = not asked.known_gold(), _own(asked)
         there = self.titles if by_title else self.found
         *steps, final = [any(_words(one) in self.said for one in answers) for answers in _answers(asked)]
         if asked.answers_are_regex:
             final = not self.matched.isdisjoint(asked.answers)
-        return Standing(
-            id=asked.id,
-            gold=tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles)),
-            by_title=by_title,
-            steps=tuple(steps),
-            answer=final if asked.answers_are_regex or _own(asked) else None,
-        )
+        gold = tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles))
+        known = final if asked.answers_are_regex or own else None
+        return Standing(asked.id, gold, by_title, tuple(steps), known)
 
 
 def _answers(asked: Question) -> list[tuple[str, ...]]:

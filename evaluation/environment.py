@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,13 +43,16 @@ class Environment(BaseModel):
 def environment_of(program: Program) -> Environment:
     """Return what surrounds a program and its LM now; of several LMs, the first."""
     lm, name = lms_of(program)[0], REGISTRY.name_of(type(members_of(program)[0]))
-    compiled = name is not None and _is_compiled(program, name)
+    compiled, state = name is not None and _is_compiled(program, name), None
+    if compiled:
+        with suppress(QuestreeError):  # the program can be asked all the same; only its runs cannot be packed
+            state = compiled_state(program)
     return Environment(
         versions=versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "cores": str(os.cpu_count())},
         program=name,
         compiled=compiled,
-        state=_state_of(program) if compiled else None,
+        state=state,
         retries=0 if lm is None else lm.num_retries,
         window=None if lm is None else known_window(lm),
         compares=getattr(program.retriever, "similarity", None) is not None,
@@ -62,10 +66,3 @@ def _is_compiled(program: Program, name: str) -> bool:
     if isinstance(parts["reader"], LMReader):  # it has a prompt, which may have been compiled
         parts["reader"] = LMReader()
     return state_digest(build(name, program.settings.model_dump(), **parts)) != state_digest(program)
-
-
-def _state_of(program: Program) -> CompiledState | None:
-    try:
-        return compiled_state(program)
-    except QuestreeError:  # the program can be asked all the same; only its runs cannot be packed
-        return None

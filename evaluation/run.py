@@ -185,9 +185,7 @@ def ask_again(
 ) -> tuple[Evaluation, Evaluation]:
     """Return what stored answers are worth by the metrics of today, and an evaluation over the same questions.
 
-    Args:
-        program, metrics, seed, how: see `evaluate`.
-        simulated: whether the simulated LM gave them.
+    ``simulated`` says whether the simulated LM gave the stored ones; the rest is as for `evaluate`.
     """
     examples = [example_of(record) for record in records]
     after = evaluate(program, examples, metrics, seed=seed, **how)
@@ -329,17 +327,15 @@ class _Loop:
                     self.check_budget()
                 if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
                     raise KeyboardInterrupt
-            except KeyboardInterrupt:
-                at_once = stop.wanted and bool(self.running)
+            except BaseException as error:
+                at_once = isinstance(error, KeyboardInterrupt) and stop.wanted and bool(self.running)
                 if not at_once:
                     self.wait_for_all()
-                raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}", at_once) from None
-            except (MetricError, ClusterError) as error:
-                self.wait_for_all()
-                right = "put the metric right and" if isinstance(error, MetricError) else "when it is mended,"
-                raise type(error)(f"{error} Stopped; {self.how_to_go_on(f'{right} run the same again')}") from error
-            except BaseException:
-                self.wait_for_all()
+                if isinstance(error, KeyboardInterrupt):
+                    raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}", at_once) from None
+                if isinstance(error, (MetricError, ClusterError)):
+                    right = "put the metric right and" if isinstance(error, MetricError) else "when it is mended,"
+                    raise type(error)(f"{error} Stopped; {self.how_to_go_on(f'{right} run the same again')}") from error
                 raise
             finally:
                 self.pool.end(at_once=at_once)

@@ -12,25 +12,21 @@ from ..run_file import holder, reading
 
 
 def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
-    """Return the name of a compiled program: that of its run, if it has one, else ``searchain-compiled``.
+    """Return the name of a compiled program: that of its run in a folder, if it has one, else ``searchain-compiled``.
 
     Where another compiled program has that name, a digest tells the two apart: ``searchain-compiled-1f0c73ab``.
+    ``taken`` are names that others have.
     """
     label = f"{program.name}-compiled"
     own = {"settings": program.settings.model_dump(mode="json"), "compiled state": state_digest(program)}
-    beside = {name: about for name, about in _runs_in(out) if name.startswith(label)}
+    beside = dict[str, Any]()
+    if (path := holder(out)) is not None:
+        with reading(path) as file:
+            found = [(name.rpartition("/")[2], about) for name, about in file.rows("SELECT name, about FROM run")]
+            beside = {name: file.value(about) for name, about in found if name.startswith(label)}
     same = [name for name, facts in beside.items() if all(facts.get(key) == own[key] for key in own)]
     free = [] if label in beside else [label]
     return next((name for name in [*same, *free] if name not in taken), f"{label}-{digest(own)[:8]}")
-
-
-def _runs_in(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Return what the runs of a folder are about, by the last part of their names."""
-    if (path := holder(folder)) is None:
-        return []
-    with reading(path) as file:
-        found = file.rows("SELECT name, about FROM run")
-        return [(name.rpartition("/")[2], file.value(about)) for name, about in found]
 
 
 def unused(label: str, taken: Container[str]) -> str:
