@@ -178,25 +178,16 @@ class Cluster:
             workers.end()
 
 
-_Ready = tuple[str, dict[str, str]]
-"""What a worker says when it has started: why it cannot work, if so, and versions of packages."""
-
-
 class Workers:
     """Workers of one kind, which Ray starts again if they are lost."""
 
     def __init__(self, ray: Any, actors: Sequence[Any], places: int):
-        self.number = len(actors)
-        self._ray, self._places = ray, places
-        self._left, self._ready = list(actors), False
-        self._free = SimpleQueue[tuple[Any, Future[_Ready] | None] | None]()
+        self.number, self._ray, self._places = len(actors), ray, places
+        self._left, self._begun = list(actors), False  # whether one of them has started
+        self._free = SimpleQueue[Any]()  # workers with room for a job; None when nobody gets one any more
         self._problem, self._warned, self._lock = "", set[str](), Lock()
         for actor in actors:
-            # called on Ray's own thread, which must wait for nothing
-            actor.ready.remote().future().add_done_callback(partial(self._tell, actor))
-
-    def _tell(self, actor: Any, ready: Future[_Ready]) -> None:
-        self._free.put((actor, ready))
+            actor.ready.remote().future().add_done_callback(partial(self._hear, actor))
 
     def share(self, content: str) -> Any:
         """Return what stands for a long text in a job; the text goes to each machine once."""
@@ -216,12 +207,16 @@ class Workers:
             except errors.RayTaskError:  # a fault of ours: every worker would have it
                 raise
             except errors.RayError as error:
-                self._free.put((worker, None))
+                self._free.put(worker)
                 raise WorkerLostError(
                     f"{ATTEMPTS} workers were lost at it, often for lack of memory: {_in_one_line(error)}"
                 ) from error
-            self._free.put((worker, None))
-            self._show(warnings)
+            self._free.put(worker)
+            with self._lock:
+                for said in dict.fromkeys(map(printable, warnings)):
+                    if said not in self._warned:
+                        logger.warning("A worker warned: %s", said)
+                    self._warned.add(said)
             if problem:
                 raise ClusterError(problem)
             return bytes(result)
@@ -237,36 +232,23 @@ class Workers:
         self._problem = self._problem or problem
         self._free.put(None)
 
-    def _show(self, warnings: Sequence[str]) -> None:
-        """Show what workers warn of, each once."""
-        with self._lock:
-            for said in dict.fromkeys(map(printable, warnings)):
-                if said not in self._warned:
-                    logger.warning("A worker warned: %s", said)
-                self._warned.add(said)
-
     def _take(self) -> Any:
         """Return a worker that has room for a job."""
         while True:
-            try:
-                found = self._free.get(timeout=None if self._ready else PATIENCE)
-            except Empty:
-                if not self._ready:
-                    self._stop(
-                        f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray "
-                        "status` there tells), or fewer than --workers asks for."
-                    )
-                continue
-            if found is None or self._problem:
+            with suppress(Empty):
+                worker = self._free.get(timeout=None if self._begun else PATIENCE)
+                if worker is not None and not self._problem:
+                    return worker
                 self._free.put(None)  # for the next who waits
                 raise ClusterError(self._problem)
-            worker, ready = found
-            if ready is None:
-                return worker
-            self._hear(worker, ready)
+            if not self._begun:
+                self._stop(
+                    f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray status` "
+                    "there tells), or fewer than --workers asks for."
+                )
 
-    def _hear(self, worker: Any, ready: Future[_Ready]) -> None:
-        """Take what a new worker says of itself."""
+    def _hear(self, worker: Any, ready: Future[tuple[str, dict[str, str]]]) -> None:
+        """Take what a new worker says of itself. Called on Ray's own thread, which must wait for nothing."""
         try:
             problem, versions = ready.result()
         except Exception as error:  # it died as it started, as often as it was tried
@@ -275,9 +257,9 @@ class Workers:
         if problem := problem or _other_versions(versions):
             self._stop(problem)
             return
-        self._ready = True
+        self._begun = True
         for _ in range(self._places):
-            self._free.put((worker, None))
+            self._free.put(worker)
 
     def _drop(self, worker: Any, why: str) -> None:
         """Do without a worker that is gone for good."""
@@ -331,7 +313,7 @@ class _Worker:
         except Exception as error:
             self._problem = _told(error)
 
-    async def ready(self) -> _Ready:
+    async def ready(self) -> tuple[str, dict[str, str]]:
         """Return why it cannot work, if so, and the versions of what must be the same everywhere."""
         return self._problem, installed_versions(_SAME)
 

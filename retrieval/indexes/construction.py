@@ -71,11 +71,10 @@ def lock_file(out: Path) -> Path:
 def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
     """Give a folder beside ``out``, and put it in the place of ``out`` when the block ends well.
 
-    If it ends otherwise, the folder stays if it holds work that the next build of ``out`` can use.
+    If it ends otherwise, the folder stays if it holds work that the next build of ``out`` can use. Only an index is
+    ever overwritten.
 
     Raises:
-        QuestreeError: if ``out`` is taken (only an index is ever overwritten), another process is building it, or the
-            disk is full.
         KeyboardInterrupt: if the user stopped it, with a sentence on how to go on.
     """
     check_name(out)
@@ -97,13 +96,11 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
             full = _disk_is_full(problem, out.parent)  # asked before what fills it is removed
             left = work.leave()
             if full:
-                raise QuestreeError(
-                    f"The disk at {out.parent} is full. Free some space, or choose another --out. "
-                    f"{left or 'Nothing was left there.'}"
-                ) from problem
+                told = f"The disk at {out.parent} is full. Free some space, or choose another --out."
+                raise QuestreeError(f"{told} {left or 'Nothing was left there.'}") from problem
             if isinstance(problem, OSError):
-                why = problem.strerror or problem
-                raise QuestreeError(f"The index at {out} cannot be written: {why}. {left}".rstrip()) from problem
+                told = f"The index at {out} cannot be written: {problem.strerror or problem}."
+                raise QuestreeError(f"{told} {left}".rstrip()) from problem
             if left and isinstance(problem, QuestreeError):
                 raise type(problem)(f"{problem} {left}") from problem
             raise
@@ -134,15 +131,13 @@ def _make(folder: Path) -> None:
     """Make a folder with our mark, or refuse one that is there without it."""
     try:
         make_folder(folder)
-        foreign = any(folder.iterdir()) and not (folder / MARK).exists()
-        if not foreign:
-            new_file(folder / MARK).close()
+        if any(folder.iterdir()) and not (folder / MARK).exists():
+            raise QuestreeError(
+                f"{folder} exists and is not of a build of questree's. Move it away, or choose another --out."
+            )
+        new_file(folder / MARK).close()
     except OSError as problem:
         raise QuestreeError(f"No folder can be made at {folder}: {problem.strerror or problem}.") from problem
-    if foreign:
-        raise QuestreeError(
-            f"{folder} exists and is not of a build of questree's. Move it away, or choose another --out."
-        )
 
 
 def _disk_is_full(problem: Exception, folder: Path) -> bool:

@@ -46,23 +46,21 @@ def store_corpus(
 ) -> CorpusRecord:
     """Write the passages of a corpus into a folder, behind those of an index if there is one; return what they are.
 
-    Args:
-        report: called with how many are read.
-        behind: the record of the index to which they are added, and its passages.
+    ``behind`` is the record of the index to which they are added, and its passages.
     """
     record, there = behind or (None, ())
-    count, digest = write_passages(folder, _counted(source.passages(there), report))
+
+    def passages() -> Iterator[Passage]:
+        for number, passage in enumerate(source.passages(there), 1):
+            if number % 1000 == 0:
+                report(BuildProgress("reading", number, 0))
+            yield passage
+
+    count, digest = write_passages(folder, passages())
     if not count:
         raise CorpusError("The corpus holds no passage: there is nothing to index.")
     name, skipped = (f"{record.name} + {source.name}", record.skipped) if record else (source.name, 0)
     return CorpusRecord(name=name, sha256=digest, passages=count, skipped=skipped + source.skipped)
-
-
-def _counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
-    for number, passage in enumerate(passages, 1):
-        if number % 1000 == 0:
-            report(BuildProgress("reading", number, 0))
-        yield passage
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class IndexKind:
     cannot_add: str = ""
 
     def check_encodes(self, *options: str) -> None:
-        """Refuse options of an encoder for a kind that has none."""
+        """Refuse options of an encoder, as the user gave them, for a kind that has none."""
         if options and not self.work:
             raise QuestreeError(
                 f"An index of kind {self.name} has nothing to encode: leave out {' and '.join(options)}."

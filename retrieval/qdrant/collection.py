@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -102,20 +102,21 @@ class Collection:
     def _client(self) -> QdrantClient:
         """Return the client. Opening it makes a folder where there is none, so it is opened when it is first used."""
         if self._connected is None:
-            folder = self.address.folder
-            self._connected = self._of_server() if folder is None else open_folder(folder)
+            if (folder := self.address.folder) is not None:
+                self._connected = open_folder(folder)
+            else:
+                from qdrant_client import QdrantClient
+
+                self._connected = QdrantClient(
+                    url=self.address.server,
+                    api_key=os.environ.get(KEY_VARIABLE) or None,
+                    check_compatibility=False,  # it asks in a thread of its own, and only warns
+                    timeout=max(1, round(self.settings.answer_seconds)),
+                    trust_env=not is_loopback(
+                        urlsplit(self.address.server).hostname or ""
+                    ),  # a proxy leads away from here
+                )
         return self._connected
-
-    def _of_server(self) -> QdrantClient:
-        from qdrant_client import QdrantClient
-
-        return QdrantClient(
-            url=self.address.server,
-            api_key=os.environ.get(KEY_VARIABLE) or None,
-            check_compatibility=False,  # it asks in a thread of its own, and only warns
-            timeout=max(1, round(self.settings.answer_seconds)),
-            trust_env=not is_loopback(urlsplit(self.address.server).hostname or ""),  # a proxy leads away from here
-        )
 
     def ask(self, what: Callable[[QdrantClient], T]) -> T:
         """Return what a request to the client returns."""
@@ -140,29 +141,27 @@ class Collection:
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+        server = self.address.server
         try:
             return what(self._client)
         except ResourceExhaustedResponse as busy:
             raise TransientFault(f"HTTP 429: {busy}", busy.retry_after_s) from busy
         except UnexpectedResponse as refused:
-            raise self._refusal(refused.status_code or 0, refused.content) from refused
+            fault = f"HTTP {refused.status_code}: {first_line(refused.content.decode(errors='replace'))}"
+            if refused.status_code in TRANSIENT:
+                raise TransientFault(fault) from refused
+            if refused.status_code == 404:
+                raise NoCollection(f"There is no collection {self.address.collection} at {server}.") from refused
+            advice = f" Put its key into {KEY_VARIABLE}." if refused.status_code in (401, 403) else ""
+            raise RemoteError(f"Qdrant at {server} refused the request ({fault}).{advice}") from refused
         except (ResponseHandlingException, ValueError) as failed:
             problem = getattr(failed, "source", failed)
             if isinstance(problem, httpx.RequestError):
                 raise TransientFault(f"{type(problem).__name__}: {problem}") from failed
             raise RemoteError(
-                f"{self.address.server} gave an answer that qdrant-client {version('qdrant-client')} does not "
-                f"understand ({first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
+                f"{server} gave an answer that qdrant-client {version('qdrant-client')} does not understand "
+                f"({first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
             ) from failed
-
-    def _refusal(self, status: int, body: bytes) -> Exception:
-        fault = f"HTTP {status}: {first_line(body.decode(errors='replace'))}"
-        if status in TRANSIENT:
-            return TransientFault(fault)
-        if status == 404:
-            return NoCollection(f"There is no collection {self.address.collection} at {self.address.server}.")
-        advice = f" Put its key into {KEY_VARIABLE}." if status in (401, 403) else ""
-        return RemoteError(f"Qdrant at {self.address.server} refused the request ({fault}).{advice}")
 
     def state(self) -> State | None:
         """Return what the collection holds, or None if there is no collection."""
@@ -171,10 +170,9 @@ class Collection:
             return None
         try:
             config = self.ask(lambda client: client.get_collection(name)).config
+            state = State.model_validate_json((config.metadata or {})[_KEY])
         except NoCollection:
             return None
-        try:
-            state = State.model_validate_json((config.metadata or {})[_KEY])
         except (KeyError, TypeError, ValidationError):
             raise IndexRefused(
                 f"{self.address} is no index of questree's, or damaged: it is left as it is. Name another collection."
@@ -219,9 +217,10 @@ class Collection:
 
     def passages(self, count: int) -> Iterator[Passage]:
         """Yield the passages at the first so many positions."""
+        name = self.address.collection
         for first in range(0, count, _PAGE):
             positions = range(first, min(first + _PAGE, count))
-            found = self.ask(partial(_retrieve, self.address.collection, positions))
+            found = self.ask(lambda client, some=positions: client.retrieve(name, some))  # type: ignore[misc]
             by_position = {int(point.id): point for point in found}
             for position in positions:
                 if position not in by_position:
@@ -232,7 +231,3 @@ class Collection:
         """Return the points that each request finds."""
         found = self.ask(lambda client: client.query_batch_points(self.address.collection, requests))
         return [one.points for one in found]
-
-
-def _retrieve(collection: str, positions: Sequence[int], client: QdrantClient) -> Any:
-    return client.retrieve(collection, positions)

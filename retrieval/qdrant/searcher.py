@@ -90,16 +90,16 @@ class QdrantRetriever(BaseRetriever):
         return [list(found) for found in kept]  # lists of the caller's own
 
     def _search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        words = query_words(queries, self._words)
+        words, found = query_words(queries, self._words), list[list[Passage]]([] for _ in queries)
         asked = [number for number, (numbers, _) in enumerate(words) if numbers]  # the others find nothing
-        found: list[list[Passage]] = [[] for _ in queries]
         together = self._collection.settings.queries_together
         for first in range(0, len(asked), together):
             some = asked[first : first + together]
             embedded = self.encoder.queries([queries[number] for number in some])
             requests = [self._request(rows, words[number], k) for number, rows in zip(some, embedded, strict=True)]
             for number, points in zip(some, self._collection.query(requests), strict=True):
-                found[number] = self._ranked(points)
+                ordered = sorted(points, key=lambda point: (-point.score, point.id))  # of equal ones the earlier first
+                found[number] = [passage_of(point, self._collection.address) for point in ordered]
         if asked:
             self._check_unchanged()
         return found
@@ -117,20 +117,13 @@ class QdrantRetriever(BaseRetriever):
             with_payload=True,
         )
 
-    def _ranked(self, points: Sequence[models.ScoredPoint]) -> list[Passage]:
-        """Return the passages of points, best first; of equal ones the earlier first."""
-        ordered = sorted(points, key=lambda point: (-point.score, point.id))
-        return [passage_of(point, self._collection.address) for point in ordered]
-
     def _check_unchanged(self) -> None:
-        state = self._collection.state()
-        if state is None or not state.finished or state.manifest.fingerprint != self.fingerprint:
-            there = "is gone"
-            if state is not None:
-                there = (
-                    f"{'holds' if state.finished else 'is being written, as'} the index {state.manifest.fingerprint}"
-                )
-            raise IndexRefused(
-                f"{self._collection.address} {there}, and held {self.fingerprint} when this run began: their passages "
-                "must not be mixed. Start the run anew when it is finished, or search the old index under another name."
-            )
+        state, there = self._collection.state(), "is gone"
+        if state is not None:
+            if state.finished and state.manifest.fingerprint == self.fingerprint:
+                return
+            there = f"{'holds' if state.finished else 'is being written, as'} the index {state.manifest.fingerprint}"
+        raise IndexRefused(
+            f"{self._collection.address} {there}, and held {self.fingerprint} when this run began: their passages "
+            "must not be mixed. Start the run anew when it is finished, or search the old index under another name."
+        )

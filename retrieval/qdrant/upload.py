@@ -141,11 +141,7 @@ def _check_same(collection: Collection, there: State, wanted: IndexManifest, adv
 
 
 def _bring(collection: Collection, state: State, encoder: Encoder, passages: PassageStore, report: Report) -> None:
-    """Write the passages of an index that are missing in its collection.
-
-    Raises:
-        RemoteError, KeyboardInterrupt: what stopped it, with a sentence on how to go on.
-    """
+    """Write the passages of an index that are missing in its collection; what stops it says how to go on."""
     if state.finished and collection.count() == len(passages):
         return
     how = f"What is uploaded stays in {collection.address}: the same command goes on from there."
@@ -161,11 +157,8 @@ def _bring(collection: Collection, state: State, encoder: Encoder, passages: Pas
     except RemoteError as problem:
         raise RemoteError(f"{problem} {how}") from problem
     if encoder.filled:
-        logger.warning(
-            "%d passages fill the window of %d tokens; what stands beyond it is not searched.",
-            encoder.filled,
-            encoder.window,
-        )
+        said = "%d passages fill the window of %d tokens; what stands beyond it is not searched."
+        logger.warning(said, encoder.filled, encoder.window)
 
 
 def _write_missing(
@@ -177,12 +170,12 @@ def _write_missing(
     for number in range(chunk_count(len(passages))):
         positions = range(*bounds(number, len(passages)))
         there = collection.there(positions)
+        done, kept = done + len(there), kept + len(there)
+        report(BuildProgress("uploading", done, len(passages), kept=kept))
         new = [position for position in positions if position not in there]
         chunk = [passages[position] for position in new]
-        done, kept = done + len(there), kept + len(there)
         rows = encoder.passages([passage.shown() for passage in chunk])
         points = map(point_of, new, chunk, passage_words(chunk, bm25, mean), (matrix.numpy() for matrix in rows))
-        report(BuildProgress("uploading", done, len(passages), kept=kept))
         while some := list(islice(points, _POINTS_TOGETHER)):
             _check_not_replaced(collection, manifest)
             collection.put(some)

@@ -96,13 +96,16 @@ class RemoteRetriever(BaseRetriever):
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
         answer = self._connection.ask(Results, "/search", Search(queries=queries, k=k))
         self._check_index(answer.fingerprint)
-        if len(answer.results) != len(queries):
-            raise self._connection.unusable(f"{len(answer.results)} rankings for {len(queries)} queries")
+        fault = (
+            "" if len(answer.results) == len(queries) else f"{len(answer.results)} rankings for {len(queries)} queries"
+        )
         for ranking in answer.results:
             if len(ranking) > k or len({passage.id for passage in ranking}) < len(ranking):
-                raise self._connection.unusable(f"more than {k} passages for a query, or one of them twice")
-            if any(one.score < other.score for one, other in pairwise(ranking)):
-                raise self._connection.unusable("passages that are not in the order of their scores")
+                fault = f"more than {k} passages for a query, or one of them twice"
+            elif any(one.score < other.score for one, other in pairwise(ranking)):
+                fault = "passages that are not in the order of their scores"
+        if fault:
+            raise self._connection.unusable(fault)
         return answer.results
 
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
