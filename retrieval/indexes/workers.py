@@ -1,21 +1,19 @@
-"""Processes that encode on several devices, one for each; the chunk of one that dies is done again, once."""
+"""Processes that encode on several devices of this machine, one for each."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from ...common.errors import QuestreeError
 from .chunks import ChunkRecord, PassageEncoder, write_chunk
 from .contents import PassageStore
-
-_ATTEMPTS = 2
 
 Load = Callable[[], PassageEncoder]
 
@@ -40,49 +38,30 @@ def encode_on(
         finish: called with each chunk that is written.
 
     Raises:
-        QuestreeError: if two processes died at one chunk.
         Exception: that a process raised.
     """
-    waiting, died, threads = list(reversed(chunks)), Counter[int](), max(1, (os.cpu_count() or 1) // len(devices))
-    pools = {place: _pool(device, threads) for place, device in enumerate(devices[: len(chunks)])}
-    running: dict[Future[ChunkRecord], tuple[int, int]] = {}
-
-    def give(place: int) -> None:
-        if waiting:
-            number = waiting.pop()
-            running[pools[place].submit(_encode, folder, number, load, identity)] = place, number
-
-    try:
-        for place in pools:
-            give(place)
-        while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                place, number = running.pop(future)
-                try:
-                    finish(future.result())
-                except BrokenProcessPool as problem:
-                    died[number] += 1
-                    if died[number] >= _ATTEMPTS:
-                        raise QuestreeError(
-                            f"The process that encodes on {devices[place]} died twice at chunk {number} of the "
-                            "passages, often for lack of memory. Free some, or name other devices (--device)."
-                        ) from problem
-                    pools[place] = _pool(devices[place], threads)
-                    waiting.append(number)
-                give(place)
-    finally:
-        for pool in pools.values():
+    spawn = get_context("spawn")  # a forked process cannot use a GPU that this one has touched
+    threads, free = max(1, (os.cpu_count() or 1) // len(devices)), spawn.SimpleQueue()
+    for device in devices:
+        free.put(device)
+    with ProcessPoolExecutor(len(devices), mp_context=spawn, initializer=_prepare, initargs=(free, threads)) as pool:
+        begun = [pool.submit(_encode, folder, number, load, identity) for number in chunks]
+        try:
+            for future in as_completed(begun):
+                finish(future.result())
+        except BrokenProcessPool as problem:
+            raise QuestreeError(
+                f"A process that encodes on {' or '.join(dict.fromkeys(devices))} died, often for lack of memory. Free "
+                "some, or name other devices (--device)."
+            ) from problem
+        finally:
             pool.shutdown(cancel_futures=True)  # chunks that are begun are finished, and kept
 
 
-def _pool(device: str, threads: int) -> ProcessPoolExecutor:
-    spawn = get_context("spawn")  # a forked process cannot use a GPU that this one has touched
-    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_prepare, initargs=(device, threads))
-
-
-def _prepare(device: str, threads: int) -> None:
+def _prepare(free: Any, threads: int) -> None:
     """Let a process see one device only, before torch is imported."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told to stop, and stops us
+    device = free.get()
     os.environ["CUDA_VISIBLE_DEVICES"] = _visible(device)
     if device == "cpu":
         os.environ["OMP_NUM_THREADS"] = str(threads)
