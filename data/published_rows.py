@@ -128,16 +128,12 @@ def _is_json_document(path: Path) -> bool:
     if _kind(path) != ".json":
         return False
     with _opened(path) as file:
-        first = _read(path, file.readline).strip()
-    if not first.startswith("{"):
-        return True
+        first, second = _read(path, file.readline).strip(), _read(path, file.readline).strip()
     try:
-        json.loads(first)
+        json.loads(first if first.startswith("{") else "")
+        return not second
     except (ValueError, RecursionError):
         return True
-    with _opened(path) as file:
-        file.readline()
-        return not _read(path, file.readline).strip()
 
 
 def _read(path: Path, read: Callable[[], str]) -> str:
@@ -173,40 +169,30 @@ def _lines(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
         yield from _table(task, path)
         return
     with _opened(path) as file:
-        number = 0
-        while line := _read(path, file.readline):
-            number += 1
-            if not line.strip():
-                continue
+        for number, line in enumerate(iter(lambda: _read(path, file.readline), ""), start=1):
             place = f"{path}, line {number}"
-            try:
-                held = json.loads(line)
-            except (ValueError, RecursionError) as problem:
-                held = BadRow(f"{place}: not JSON ({problem}).")
-            yield place, held
+            if line.strip():
+                try:
+                    yield place, json.loads(line)
+                except (ValueError, RecursionError) as problem:
+                    yield place, BadRow(f"{place}: not JSON ({problem}).")
 
 
 def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str] | BadRow]]:
+    """Yield the cells of each line by name; nothing of a header."""
     with _opened(path) as file:
-        beginning = _read(path, file.readline)
-    # DPR's .csv is tab-separated; what is so separated quotes nothing
-    tabs = "\t" in beginning
+        tabs = "\t" in _read(path, file.readline)  # DPR's .csv is tab-separated; what is so separated quotes nothing
     with _opened(path) as file:
         cells = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file)
         try:
             for values in cells:
                 if not any(value.strip() for value in values):
                     continue
-                yield from _named_cells(task, f"{path}, line {cells.line_num}", values)
+                place, names = f"{path}, line {cells.line_num}", task.cells.get(len(values))
+                if names is None:
+                    counts = " or ".join(map(str, task.cells)) or "none"
+                    yield place, BadRow(f"{place}: {len(values)} columns, where {task.name} has {counts}.")
+                elif [value.strip().lower() for value in values] != [name.lower() for name in names]:
+                    yield place, dict(zip(names, values, strict=True))
         except (csv.Error, UnicodeDecodeError, *UNREADABLE) as problem:
             raise QuestreeError(f"{path}, line {cells.line_num}: {problem}.") from problem
-
-
-def _named_cells(task: KnownTask, place: str, values: list[str]) -> Iterator[tuple[str, dict[str, str] | BadRow]]:
-    """Yield the cells of a line by name; nothing of a header."""
-    names = task.cells.get(len(values))
-    if names is None:
-        counts = " or ".join(map(str, task.cells)) or "none"
-        yield place, BadRow(f"{place}: {len(values)} columns, where {task.name} has {counts}.")
-    elif [value.strip().lower() for value in values] != [name.lower() for name in names]:  # a header
-        yield place, dict(zip(names, values, strict=True))

@@ -105,7 +105,6 @@ class Question(_Frozen):
     """One question of a task. Immutable.
 
     Attributes:
-        id: unique in its task.
         task: the data set that it comes from.
         question: its words; for fact checking, the claim.
         answers: any of them is right; the first is the canonical one.
@@ -115,8 +114,6 @@ class Question(_Frozen):
         gold_passages: their ids in the corpus; may be empty.
         steps: the annotated decomposition, in order; may be empty.
         answers_are_regex: the answers are regular expressions (TREC).
-        style: what an answer looks like.
-        split: the part of the task that it belongs to.
         position: its row in the published split, from 1; None if that is not known.
         paragraphs: handed out with the question; may be empty.
     """
@@ -234,14 +231,10 @@ class Task(_Frozen):
     """Questions by split, and what belongs to them.
 
     Attributes:
-        name: as it was asked for.
         style: the answer style; ``mixed`` if the questions' own styles differ.
         metric: the name of the metric that the task is scored by.
         questions: by split, each in its seeded order.
         corpus: the file of passages that holds the gold passages; None if it is not known.
-        licence: of the questions.
-        citation: whom to cite.
-        source: where the data set is published.
     """
 
     name: str

@@ -117,24 +117,20 @@ def _writable(folder: Path) -> Path:
 
 
 def _there(task: KnownTask, folder: Path, files: Sequence[str | Path], train_limit: int | None) -> Fetched | None:
+    """Return what is there, if anything; refuse it if it was made otherwise than it is asked for."""
     manifest = read_task_manifest(folder, task.name) if has_manifest(folder, task.name) else None
     if manifest is None:
         return None
-    if otherwise := _otherwise(task, manifest, files, train_limit):
+    pinned, otherwise = task.hub.pin if task.hub else None, ""
+    if manifest.hub and not files and manifest.hub.revision != pinned:
+        otherwise = f"from revision {manifest.hub.revision}; this version of questree pins {pinned}"
+    elif files and _hashes(files) != manifest.read:
+        otherwise = f"from {manifest.hub.id if manifest.hub else ', '.join(manifest.read)}, and not from these files"
+    elif train_limit not in (TRAIN_LIMIT, manifest.train_limit):
+        otherwise = f"with another limit of training questions ({manifest.train_limit or 'none'})"
+    if otherwise:
         raise QuestreeError(f"{task.name} is there {otherwise}. Replace it: the same command with --update.")
     return _fetched(folder, manifest, new=False)
-
-
-def _otherwise(task: KnownTask, manifest: TaskManifest, files: Sequence[str | Path], train_limit: int | None) -> str:
-    """Return how what is there was made, if that is not as it is asked for; what is not asked for may be as it is."""
-    pinned = task.hub.pin if task.hub else None
-    if manifest.hub and not files and manifest.hub.revision != pinned:
-        return f"from revision {manifest.hub.revision}; this version of questree pins {pinned}"
-    if files and _hashes(files) != manifest.read:
-        return f"from {manifest.hub.id if manifest.hub else ', '.join(manifest.read)}, and not from these files"
-    if train_limit not in (TRAIN_LIMIT, manifest.train_limit):
-        return f"with another limit of training questions ({manifest.train_limit or 'none'})"
-    return ""
 
 
 def _hashes(files: Sequence[str | Path]) -> dict[str, str]:
@@ -154,7 +150,13 @@ def _written(
 ) -> TaskWriter:
     with TaskWriter(unfinished, train_limit) as writer:
         for number, (split, position, row) in enumerate(rows, start=1):
-            _take(task, writer, split, position, row, skip_bad=skip_bad)
+            try:
+                _add(task, writer, split, position, row)
+            except BadRow as problem:
+                if not skip_bad:
+                    raise BadRow(f"{problem} (--skip-bad leaves such rows out, and counts them)") from problem
+                logger.warning("left out: %s", problem)
+                writer.left_out["bad row"] += 1
             if number % 1000 == 0:
                 on_progress(number)
     if not writer.counts:
@@ -162,21 +164,10 @@ def _written(
     return writer
 
 
-def _take(
-    task: KnownTask, writer: TaskWriter, published: Split | None, position: int, row: Row | BadRow, *, skip_bad: bool
-) -> None:
-    try:
-        if isinstance(row, BadRow):
-            raise row
-        _add(task, writer, published, position, row)
-    except BadRow as problem:
-        if not skip_bad:
-            raise BadRow(f"{problem} (--skip-bad leaves such rows out, and counts them)") from problem
-        logger.warning("left out: %s", problem)
-        writer.left_out["bad row"] += 1
-
-
-def _add(task: KnownTask, writer: TaskWriter, published: Split | None, position: int, row: Row) -> None:
+def _add(task: KnownTask, writer: TaskWriter, published: Split | None, position: int, row: Row | BadRow) -> None:
+    """Write the question of a row."""
+    if isinstance(row, BadRow):
+        raise row
     assert task.read is not None
     try:
         fields = task.read(row)
@@ -212,20 +203,10 @@ def _split(task: KnownTask, published: Split | None, row: Row, words: str, posit
 def _manifest(
     task: KnownTask, writer: TaskWriter, files: Sequence[str | Path], train_limit: int | None
 ) -> TaskManifest:
-    hub = None
-    if not files and task.hub:
-        hub = HubRecord(id=task.hub.id, config=task.hub.config, revision=task.hub.pin)
-    return TaskManifest(
-        task=task.name,
-        hub=hub,
-        read=_hashes(files),
-        counts=dict(writer.counts),
-        left_out=dict(writer.left_out),
-        train_limit=train_limit,
-        passages=writer.passages,
-        licence=task.licence,
-        citation=task.citation,
-    )
+    hub = HubRecord(id=task.hub.id, config=task.hub.config, revision=task.hub.pin) if task.hub and not files else None
+    kept = {"counts": dict(writer.counts), "left_out": dict(writer.left_out), "passages": writer.passages}
+    told = {"task": task.name, "licence": task.licence, "citation": task.citation, "train_limit": train_limit}
+    return TaskManifest.model_validate({**told, "hub": hub, "read": _hashes(files), **kept})
 
 
 def _fetched(folder: Path, manifest: TaskManifest, *, new: bool) -> Fetched:

@@ -56,11 +56,7 @@ class TaskWriter:
             self._corpus.close()
 
     def add(self, question: Question, fields: dict[str, Any], place: str) -> None:
-        """Take a question, with its fields as they are to be written.
-
-        Raises:
-            BadRow: if its id is that of another question.
-        """
+        """Take a question, with its fields as they are to be written."""
         words = _digest(plain_words(question.question))
         if (known := self._words.setdefault(words, question.split)) != question.split:
             self.left_out[f"{question.split} question that {known} has too"] += 1

@@ -25,7 +25,6 @@ class Row:
 
     Attributes:
         place: where it stands, for messages: file and line, or split and row.
-        data: its columns.
         references: what the other files of the same task hold, by key (StrategyQA's paragraphs).
     """
 
@@ -34,32 +33,20 @@ class Row:
     references: Mapping[str, Any] = field(default_factory=dict)
 
     def needed(self, column: str) -> Any:
-        """Return the value of a column.
-
-        Raises:
-            BadRow: if the row lacks it, or it is null.
-        """
+        """Return the value of a column."""
         if (value := self.data.get(column)) is None:
             raise BadRow(f"{self.place}: it lacks {column!r}; it has {', '.join(map(repr, self.data)) or 'nothing'}.")
         return value
 
     def text(self, column: str) -> str:
-        """Return a column that must be text (or a number, which is written out), without space around it.
-
-        Raises:
-            BadRow: if it is absent, empty or of another kind.
-        """
+        """Return a column that must be text (or a number, which is written out), without space around it."""
         value = self.needed(column)
         if not isinstance(value, (str, int)) or isinstance(value, bool) or not str(value).strip():
             raise BadRow(f"{self.place}: {column!r} is {value!r}, where a text is needed.")
         return str(value).strip()
 
     def records(self, column: str) -> list[Any]:
-        """Return the entries of a column: a list, JSON text of one, or columns side by side as `datasets` has them.
-
-        Raises:
-            BadRow: if it is none of these.
-        """
+        """Return the entries of a column: a list, JSON text of one, or columns side by side as `datasets` has them."""
         value = self.needed(column)
         if isinstance(value, str):
             try:
@@ -84,10 +71,7 @@ class Hub:
         id: of a repository on the hub, or of a builder of `datasets` (``csv``), with ``files`` at a pinned address.
         splits: our name of each split that has answers, and the published one.
         columns: that every split must have.
-        revision: the commit.
-        config: of the repository.
         files: by published split; None leaves it to the repository.
-        options: of the builder.
     """
 
     id: str
@@ -109,7 +93,6 @@ class Corpus:
     """The passages that a task is answered from.
 
     Attributes:
-        name: what a table says.
         address: of the archive; None if the corpus is made of the questions' own paragraphs.
         file: the archive's name, for the next command.
     """
@@ -140,7 +123,6 @@ class Sample:
     """A part of a task that a paper scores on; it never holds a question of ``train``.
 
     Attributes:
-        source: the paper, and what it says.
         splits: where its questions are taken from.
         first: how many are taken from the beginning, in the published order.
         drawn: how many are drawn at random, the same ones for everybody. Without either, all are taken.
@@ -163,15 +145,10 @@ class KnownTask:
     """What is known of a task.
 
     Attributes:
-        name: by which it is loaded.
-        licence: of the questions.
-        citation: whom to cite.
-        source: where it is published.
         style: the answer style of its questions; ``mixed`` if each question's type decides.
         metric: the name of the metric that it is scored by.
         sizes: questions with answers in each split, as published at the pinned revision.
         only_split: the split that all of its questions belong to, if it must not be trained on.
-        corpus: what it is answered from.
         hub: where `fetch_task` finds it; None if there is nothing to fetch.
         files: which files of its authors `fetch_task` reads.
         read: makes a question of a row, or None of a row that is to be passed over.
@@ -182,7 +159,6 @@ class KnownTask:
         place: gives the split of a question by the published one (None if no name tells it), its row, its words and
             the row's number from 1; None for the usual rule.
         readable: makes a question of words that are not written as one.
-        samples: by name.
     """
 
     name: str

@@ -43,11 +43,7 @@ def read_open(row: Row, prefix: str, question: str = "question", answers: str = 
 
 
 def answers_of(row: Row, column: str) -> list[str]:
-    """Return a list of answers, which may be written as JSON (PopQA) or as Python writes it (DPR's ``.qas.csv``).
-
-    Raises:
-        BadRow: if there is none.
-    """
+    """Return a list of answers, which may be written as JSON (PopQA) or as Python writes it (DPR's ``.qas.csv``)."""
     value: Any = row.needed(column)
     if isinstance(value, str):
         try:
