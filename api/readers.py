@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +56,8 @@ class Readers(Parts):
 
         if self.settings.retriever is None:
             return examples
-        return mine_negatives(
-            examples, self.retriever, on_progress=lambda done: on_mined("negatives", done, len(examples))
-        )
+        told = partial(on_mined, "negatives")
+        return mine_negatives(examples, self.retriever, on_progress=lambda done: told(done, len(examples)))
 
     def calibrate(self, test_split: str | None, on_read: Count) -> Calibration:
         """Choose the threshold of the settings' reader on their questions, and store it with the reader.
@@ -148,13 +148,9 @@ class Readers(Parts):
         """Return the reader's readings of questions of a split, and how many of its calls failed."""
         from .optimize.readers import pairs_of, read_all
 
-        pairs = pairs_of(self.mined(examples, on_read), seed=self.settings.seed)
-        return read_all(
-            reader,
-            pairs,
-            concurrency=self.settings.concurrency,
-            on_progress=lambda done: on_read(f"{split} passages", done, len(pairs)),
-        )
+        pairs, concurrency = pairs_of(self.mined(examples, on_read), seed=self.settings.seed), self.settings.concurrency
+        told = partial(on_read, f"{split} passages")
+        return read_all(reader, pairs, concurrency=concurrency, on_progress=lambda done: told(done, len(pairs)))
 
     def _reader_or_lm(self) -> tuple[Reader, bool]:
         """Return the reader, and whether a simulated LM is behind it."""
@@ -172,21 +168,15 @@ class Readers(Parts):
             kind="lm" if settings.reader == "lm" else "dpr",
             model=None if folder_of(ReaderManifest, settings.reader) else settings.reader,
         )
-        if before.kind == "lm":
-            before = before.model_copy(update={"model": settings.lm})
         facts: dict[str, Any] = {
-            "task": settings.task,
-            "split": settings.split,
-            "negatives_of": settings.retriever or "other questions",
-            "passages": len(calibration.readings),
-            "simulated": calibration.simulated,
-            "precision": chosen.precision,
-            "recall": chosen.recall,
-            "f1": chosen.f1,
+            **{"task": settings.task, "split": settings.split, "negatives_of": settings.retriever or "other questions"},
+            **{"passages": len(calibration.readings), "simulated": calibration.simulated},
+            **{"precision": chosen.precision, "recall": chosen.recall, "f1": chosen.f1},
         }
         if scores is not None:
             facts["held_out"] = {"split": test_split, "questions": scores.span_f1.n, **scores.figures()}
-        return before.model_copy(update={"threshold": chosen.theta, "calibration": facts})
+        found = {"threshold": chosen.theta, "calibration": facts}
+        return before.model_copy(update=found | ({"model": settings.lm} if before.kind == "lm" else {}))
 
 
 def _folder_for(name: str, out: Path | None, default: Path, kind: type[Calibrated]) -> Path:

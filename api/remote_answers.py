@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .common.errors import QuestreeError
 from .common.secrets import without_secrets
@@ -40,21 +40,16 @@ class _Described(BaseModel):
 
     Attributes:
         state: its prompts and demonstrations; of several members, if it is made of them.
-        searches: whether it has a retriever.
-        threshold: of the LM that reads; None if no LM does.
         rollout: of the LM's replies, where a run is repeated.
-        identity: what must come of it, or the records would be of another run.
+        identity: what must come of it, or the records would be of another run; settings, retriever and reader too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    settings: dict[str, JsonValue]
     state: CompiledState
-    searches: bool
-    threshold: float | None
     rollout: int | None
-    identity: dict[str, JsonValue]
+    identity: dict[str, Any]
 
 
 class _Answered(BaseModel):
@@ -105,14 +100,10 @@ class RemoteAnswerers:
 
 
 def _described(program: Program) -> _Described:
-    first, lm = members_of(program)[0], dspy.settings.lm
-    reader = getattr(first, "reader", None)
+    lm = dspy.settings.lm
     return _Described(
-        name=saved_name(type(first)),
-        settings=first.settings.model_dump(mode="json"),
+        name=saved_name(type(members_of(program)[0])),
         state=compiled_state(program),
-        searches=program.retriever is not None,
-        threshold=reader.threshold if isinstance(reader, LMReader) else None,
         rollout=None if lm is None else lm.kwargs.get("rollout_id"),
         identity=_identity(program),
     )
@@ -154,7 +145,7 @@ class Answering:
 
     def _made(self, described: _Described) -> tuple[Program, dspy.LM]:
         """Make a program and its LM."""
-        allow(described.name, described.settings)
+        allow(described.name, described.identity["settings"])
         program = described.state.program(partial(self._member, described))
         lm = self._parts.lm
         if described.rollout is not None:
@@ -167,15 +158,15 @@ class Answering:
         return program, lm
 
     def _member(self, described: _Described) -> Program:
-        parts = self._parts
+        parts, about = self._parts, described.identity
         own = isinstance(parts.reader, LMReader)  # it has a prompt, so that each member has its own
         program = build(
             described.name,
-            described.settings,
-            retriever=parts.retriever if described.searches else None,
+            about["settings"],
+            retriever=parts.retriever if about["retriever"] else None,
             reader=LMReader() if own else parts.reader,
             duplicates=parts.duplicates,
         )
-        if described.threshold is not None:
-            program.reader.threshold = described.threshold
+        if about["reader"].get("name") == LMReader.name:
+            program.reader.threshold = about["reader"]["threshold"]
         return program

@@ -95,17 +95,10 @@ def _list_tasks(as_json: bool) -> None:
     folder, lines = data_folder(), []
     for task in KNOWN_TASKS.values():
         sizes = " / ".join(f"{task.sizes[split]:,}" if split in task.sizes else "-" for split in SPLITS)
-        line = {
-            "task": task.name,
-            "questions from": _origin(task),
-            "train / dev / test": sizes if task.sizes else "-",
-            "metric": task.metric,
-            "answers": task.style,
-            "corpus": task.corpus.name if task.corpus else "-",
-            "licence": task.licence,
-            "here": _here(task, folder),
-        }
-        lines.append(line)
+        hub = task.hub.id if task.hub and "/" in task.hub.id else task.source.removeprefix("https://")
+        line = {"task": task.name, "questions from": hub, "train / dev / test": sizes if task.sizes else "-"}
+        line |= {"metric": task.metric, "answers": task.style, "corpus": task.corpus.name if task.corpus else "-"}
+        lines.append({**line, "licence": task.licence, "here": _here(task, folder)})
     for name in [name for name in task_names() if name not in KNOWN_TASKS]:
         here = "your file" if (folder / f"{name}.jsonl").is_file() else "installed"
         lines.append({**dict.fromkeys(lines[0], "-"), "task": name, "here": here})
@@ -117,11 +110,6 @@ def _list_tasks(as_json: bool) -> None:
     echo("Samples of the papers, by name after a colon (--task hotpotqa:tree-of-reviews):")
     for task in [task for task in KNOWN_TASKS.values() if task.samples]:
         echo(f"  {task.name}: {', '.join(task.samples)}")
-
-
-def _origin(task: "KnownTask") -> str:
-    """Return the repository on the hub, or the address where there is none."""
-    return task.hub.id if task.hub and "/" in task.hub.id else task.source.removeprefix("https://")
 
 
 def _here(task: "KnownTask", folder: "Path") -> str:

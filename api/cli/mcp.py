@@ -10,7 +10,7 @@ from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
 from . import options
 from .screen import clear_stdout, echo
-from .serve import SERVED, named_programs, within_deadline
+from .serve import SERVED, service_of
 
 
 def mcp(
@@ -33,16 +33,12 @@ def mcp(
 
     with needs_extra("mcp"):
         from ..service.mcp_server import mcp_app, mcp_server
-    from ..service import KeptQuestions, Service
 
     token = read_token(token_file) if http else None
     check_binding(host, token)
     with clear_stdout(True):  # stdout is for the protocol
-        experiment = Experiment(settings)
-        experiment.use_lm()
-        served = {name: experiment.program(program) for name, program in named_programs(programs).items()}
-        service = Service(served, KeptQuestions(questions), within_deadline(ServiceLimits(), settings))
-        retriever = next((one.retriever for one in served.values() if one.retriever is not None), None)
+        service = service_of(Experiment(settings), programs, questions, ServiceLimits())
+        retriever = next((one.retriever for one in service.programs.values() if one.retriever is not None), None)
         server = mcp_server(service, retriever)
     if not http:
         server.run()

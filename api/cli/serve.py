@@ -1,5 +1,6 @@
 """questree serve"""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ from .screen import echo
 
 if TYPE_CHECKING:
     from ..experiment import Experiment
+    from ..service import Service
 
 SERVED = "task seed LM LIMITS PARTS CODE TRACKING"
 """The settings of a server of programs."""
@@ -56,7 +58,7 @@ def serve(
 
     with needs_extra("serve"):
         from ..retrieval.serving.listener import serve
-        from ..service import KeptQuestions, Service, create_app
+        from ..service import create_app
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded
@@ -67,10 +69,8 @@ def serve(
     if len(shown) < len(runs or []) and settings.tracking_uri == "none":
         raise QuestreeError("Nothing is tracked to 'none'. Name the store of your runs: --tracking-uri.")
     mlflow, experiment = _address(mlflow_ui, settings.tracking_uri), Experiment(settings)
-    experiment.use_lm()
-    served = {name: experiment.program(program) for name, program in named_programs(programs).items()}
     examples = example_questions(experiment) if settings.retriever is None or settings.lm == "simulated" else ()
-    service = Service(served, KeptQuestions(questions), within_deadline(limits, settings), examples=examples)
+    service = service_of(experiment, programs, questions, limits, examples)
 
     def ready(address: str) -> None:
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
@@ -104,9 +104,21 @@ def _address(given: str | None, tracking_uri: str) -> str:
     return ""
 
 
-def within_deadline(limits: ServiceLimits, settings: RunSettings) -> ServiceLimits:
-    """Return the limits; a question may take as long as the settings' deadline, where there is one."""
-    return limits if settings.deadline is None else limits.model_copy(update={"seconds": settings.deadline})
+def service_of(
+    experiment: "Experiment",
+    programs: list[str],
+    questions: Path,
+    limits: ServiceLimits,
+    examples: Sequence[str] = (),
+) -> "Service":
+    """Return what answers by these programs; a question may take as long as the deadline, where there is one."""
+    from ..service import KeptQuestions, Service
+
+    experiment.use_lm()
+    served = {name: experiment.program(program) for name, program in named_programs(programs).items()}
+    if (deadline := experiment.settings.deadline) is not None:
+        limits = limits.model_copy(update={"seconds": deadline})
+    return Service(served, KeptQuestions(questions), limits, examples=examples)
 
 
 def named_programs(programs: list[str]) -> dict[str, str]:

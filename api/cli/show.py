@@ -153,9 +153,9 @@ def _evaluations(runs: "Sequence[StoredRun]") -> "dict[str, Evaluation]":
 
 
 def _show_run(console: Any, run: "StoredRun", id: str | None, form: Form, why: bool) -> None:
+    if id is None and why:
+        raise QuestreeError(f"--why needs a question: questree show {quote(str(run.place))} QUESTION --why")
     if id is None:
-        if why:
-            raise QuestreeError(f"--why needs a question: questree show {quote(str(run.place))} QUESTION --why")
         console.print(_table(run.records, run.simulated))
         return
     found = _record(run, id)
@@ -166,17 +166,12 @@ def _show_run(console: Any, run: "StoredRun", id: str | None, form: Form, why: b
 def _table(records: "Sequence[Record]", simulated: bool) -> Any:
     """Return a line for each question. Whoever reads an id wants to type it: only texts are broken."""
     metric = next((name for record in records for name in record.scores), "score")
-    lines = [
-        {
-            "id": record.id,
-            "question": record.question,
-            "answer": record.answer,
-            "gold": next(iter(record.answers), ""),
-            metric: f"{record.scores[metric]:.2f}" if metric in record.scores else "–",
-            "failure": "" if record.failure is None else record.failure.cause,
-        }
-        for record in records
-    ]
+    lines = []
+    for record in records:
+        line = {"id": record.id, "question": record.question, "answer": record.answer}
+        line |= {"gold": next(iter(record.answers), ""), metric: "–"}
+        line |= {metric: f"{record.scores[metric]:.2f}"} if metric in record.scores else {}
+        lines.append(line | {"failure": "" if record.failure is None else record.failure.cause})
     texts = {"question": 3, "answer": 2, "gold": 2}  # shares of the width that the other columns leave
     shown = [name for name in lines[0] if name != "failure" or any(line["failure"] for line in lines)]
     columns = {name: {"no_wrap": name not in texts, "ratio": texts.get(name)} for name in shown}
