@@ -61,7 +61,7 @@ _SUPPORTS = re.compile(r"\bsupport(?:s|ed)?\b|\btrue\b")
 _REFUTES = re.compile(r"\brefute[sd]?\b|\bcontradict(?:s|ed)?\b|\bfalse\b")
 
 
-@lru_cache(maxsize=256)  # one text is compared with many
+@lru_cache(maxsize=4096)  # one text is compared with many, by many threads
 def normalise(text: str) -> str:
     """Return the text in lower case, without ASCII punctuation, English articles and extra white space.
 
