@@ -157,7 +157,7 @@ def _queries(node: Node) -> Sequence[str]:
 
 def _steps(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
     """Yield what passages put in the place of a recalled answer, and what was not found."""
-    known = _known_answers(example)
+    known, replaced = _known_answers(example), {node.replaces for node in tree.nodes}
     for node in tree.nodes:
         old = None if node.replaces is None else tree.nodes[node.replaces].answer
         if old and node.support and old != node.answer:
@@ -169,7 +169,7 @@ def _steps(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
             else:
                 told = f"{told} replaced by {node.answer!r}, from a passage; neither is known to be right."
             yield _Remark(told, _queries(node), given=spoilt)
-        if node.source == "unsolved" and node.stance is not None and not _was_replaced(tree, node):
+        if node.source == "unsolved" and node.stance is not None and node.id not in replaced:
             yield _Remark(f"The query {node.query!r} was left without an answer.", _queries(node))
 
 
@@ -228,7 +228,3 @@ def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[_Remark]:
         if node.support and node.passage and node.passage.id not in cited:
             told = f"The final content has no mark for {node.answer!r}, which stands in the passage"
             yield _Remark(f"{told} {node.passage.title!r}.", _TELLS)
-
-
-def _was_replaced(tree: ReasoningTree, node: Node) -> bool:
-    return any(other.replaces == node.id for other in tree.nodes)

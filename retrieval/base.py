@@ -89,7 +89,7 @@ class IndexRetriever(BaseRetriever):
         if not checked:
             return []
         found = self._remembered(checked, min(k, len(self.passages)))
-        return [[self._passage(position, score) for position, score in hits] for hits in found]
+        return [[self.passages[at].model_copy(update={"score": score}) for at, score in hits] for hits in found]
 
     def _remembered(self, queries: Sequence[str], k: int) -> list[Hits]:
         """Return the hits of each query; an index does not change, and compared programs ask much the same."""
@@ -98,9 +98,6 @@ class IndexRetriever(BaseRetriever):
             lambda keys: self._search([query for query, _ in keys], k),
             lambda key, hits: len(key[0]) + _HIT_BYTES * len(hits),
         )
-
-    def _passage(self, position: int, score: float) -> Passage:
-        return self.passages[position].model_copy(update={"score": score})
 
     @abstractmethod
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:

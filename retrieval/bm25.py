@@ -102,11 +102,9 @@ class BM25Retriever(IndexRetriever):
         return found
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        return [self._found(tokens, k) if tokens else [] for tokens in tokenized(queries, self.settings)]
-
-    def _found(self, tokens: list[str], k: int) -> Hits:
-        """Return the k best passages that hold one of the words; one that holds none has the score 0."""
-        return best(self._index.get_scores(tokens), k, above=0)
+        """Return the k best passages that hold a word of each query; one that holds none has the score 0."""
+        words = tokenized(queries, self.settings)
+        return [best(self._index.get_scores(tokens), k, above=0) if tokens else [] for tokens in words]
 
 
 class _TokenLists:

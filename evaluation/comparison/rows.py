@@ -81,7 +81,7 @@ class Comparison:
                 "program": name,
                 "metric": figure.metric,
                 "paper's": f"{figure.percent:.1f}",
-                ours: _percent(self.evaluations[name], figure.metric),
+                ours: f"{100 * own.mean:.1f}" if (own := self.evaluations[name].scores.get(figure.metric)) else "–",
                 "paper's model": figure.model,
                 "paper's retriever": figure.retriever or "none",
                 "source": figure.source,
@@ -139,14 +139,15 @@ class Comparison:
 
     def _line(self, name: str) -> dict[str, str]:
         """Return the row of a program as people read it: its scores, what it found, what it took."""
-        one, difference, spent = self.evaluations[name], self._differences.get(name), self.evaluations[name].spent
+        one, difference, p = self.evaluations[name], self._differences.get(name), self._p_values.get(name)
+        spent = one.spent
         return {
             "program": name,
             self.metric: _within(one.score),
             **({ANSWERED: _within(one.answered) if one.answered else "–"} if self._any_failed else {}),
             "grounded": f"{one.grounded.mean:.3f}",
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
-            **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
+            **({"p": "" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"} if self._p_values else {}),
             **{metric: _figure(one, metric) for metric in self._others},
             **{figure: _figure(one, figure) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
@@ -208,10 +209,6 @@ class Comparison:
         )
 
 
-def _percent(evaluation: Evaluation, metric: str) -> str:
-    return f"{100 * evaluation.scores[metric].mean:.1f}" if metric in evaluation.scores else "–"
-
-
 def _figure(evaluation: Evaluation, name: str) -> str:
     score = evaluation.scores.get(name)
     value = score.mean if score else evaluation.retrieval.get(name)
@@ -233,10 +230,6 @@ def _recall_rule(found: Sequence[str]) -> str:
 
 def _within(interval: Interval) -> str:
     return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-
-
-def _p_value(p: float | None) -> str:
-    return "" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _signed(interval: Interval) -> str:

@@ -140,7 +140,8 @@ def _passages(path: Path, corpus_format: str | None, seen: set[str], bad: list[B
             if not text.strip():
                 continue
             if parse is None:
-                form = form or _recognised(uncompressed(path), text)
+                known = (one for one in FORMATS.values() if one.recognises(uncompressed(path), text))
+                form = form or next(known, JSON_LINES)
                 parse, is_header = form.parser(text)
                 if is_header:
                     continue
@@ -170,11 +171,6 @@ def named_format(name: str) -> CorpusFormat:
     if name not in FORMATS:
         raise CorpusError(unknown_name("corpus format", name, FORMATS))
     return FORMATS[name]
-
-
-def _recognised(path: Path, first: str) -> CorpusFormat:
-    """Return the form of a file with that name and that first line; JSON lines if no other is recognised."""
-    return next((form for form in FORMATS.values() if form.recognises(path, first)), JSON_LINES)
 
 
 def _described(file: Path, bad: list[BadLine]) -> str:

@@ -8,7 +8,6 @@ each, across paragraphs, without headings.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..passage import Passage
 from .corpus_format import CorpusFormat, passage_of, same_for_all
@@ -33,13 +32,9 @@ def _words(title: object, paragraphs: list[str]) -> list[str]:
     return [word for paragraph in kept for word in paragraph.replace(_BULLET, " ").split()]
 
 
-def _recognised(path: Path, first: str) -> bool:
-    return '"wikipedia_title"' in first
-
-
 KILT = CorpusFormat(
     "kilt",
     "KILT's knowledge source, cut into passages of 100 words as DPR does",
-    _recognised,
+    lambda path, first: '"wikipedia_title"' in first,
     same_for_all(_passages),
 )

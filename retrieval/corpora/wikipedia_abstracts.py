@@ -65,14 +65,10 @@ def is_archive(path: Path) -> bool:
     return path.is_dir() or path.name.lower().endswith((".tar", ".tar.bz2", ".tar.gz", ".tar.xz", ".tgz", ".tbz2"))
 
 
-def _recognised(path: Path, first: str) -> bool:
-    return is_archive(path) or '"charoffset"' in first
-
-
 HOTPOTQA = CorpusFormat(
     "hotpotqa",
     "HotpotQA's Wikipedia abstracts: the tar.bz2 archive, or the folder it unpacks to",
-    _recognised,
+    lambda path, first: is_archive(path) or '"charoffset"' in first,
     same_for_all(_passages),
     _lines,
 )

@@ -14,7 +14,7 @@ import torch
 from ..base import Hits, NeuralRetriever, best
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
-from ..indexes.index_kind import IndexKind, Order, Written
+from ..indexes.index_kind import IndexKind
 from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of, order_again
 from .encoder import Encoder
 
@@ -144,10 +144,6 @@ def _place(numbers: int) -> tuple[str, bool]:
     return "cpu", numbers * 4 <= _HELD_BYTES
 
 
-def _write(order: Order) -> Written:
-    return encode(order)[1]
-
-
 def _load(
     folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
 ) -> ExactRetriever:
@@ -158,7 +154,7 @@ def _load(
 EXACT = IndexKind(
     "exact",
     "late interaction with every passage: the best there is, for small corpora",
-    _write,
+    lambda order: encode(order)[1],
     _load,
     work=FOLDER,
     again=order_again,

@@ -146,11 +146,6 @@ def _write(order: Order) -> Written:
     return replace(written, settings={**written.settings, "rerank": asdict(settings), "bm25": gathering.settings})
 
 
-def _again(manifest: IndexManifest) -> dict[str, Any]:
-    """Return how a larger index is ordered like this one."""
-    return {**order_again(manifest), "settings": RerankSettings(**manifest.settings["rerank"])}
-
-
 def _load(
     folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
 ) -> GatherAndRerank:
@@ -173,5 +168,5 @@ RERANK = IndexKind(
     _load,
     settings=RerankSettings,
     work=FOLDER,
-    again=_again,
+    again=lambda manifest: order_again(manifest) | {"settings": RerankSettings(**manifest.settings["rerank"])},
 )

@@ -59,12 +59,9 @@ def hasten(client: QdrantClient) -> None:
 
     What was written outlives a kill of the process; if the machine itself stops, the collection is built again.
     """
-    for collection in _local(client).collections.values():
+    local: Any = client._client
+    for collection in local.collections.values():
         collection.storage.storage.execute("PRAGMA synchronous=OFF")
-
-
-def _local(client: QdrantClient) -> Any:
-    return client._client
 
 
 class _Careful(pickle.Unpickler):
