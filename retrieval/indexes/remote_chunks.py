@@ -10,20 +10,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import TypeAdapter
 
 from .chunks import ChunkRecord, PassageEncoder, encoded, source_of, store_chunk, texts_of
 from .cluster import Cluster, ClusterError
 from .contents import PassageStore
 
 
-class _Head(BaseModel):
-    """The first line of what comes back; the bytes of the rows follow."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    lengths: list[int]
-    filled: int
+_HEAD = TypeAdapter(tuple[list[int], int])
+"""The first line of what comes back: the lengths, and how many texts fill the window. The bytes of the rows follow."""
 
 
 def encode_on_cluster(
@@ -47,8 +42,8 @@ def encode_on_cluster(
 
     def encode(number: int) -> ChunkRecord:
         texts = texts_of(passages, number)
-        head, rows = _read(workers.do(json.dumps(texts)), len(texts), encoder)
-        record = ChunkRecord.of(source_of(texts, identity), head.lengths, head.filled, rows)
+        lengths, filled, rows = _read(workers.do(json.dumps(texts)), len(texts), encoder)
+        record = ChunkRecord.of(source_of(texts, identity), lengths, filled, rows)
         store_chunk(folder, number, record, rows, encoder.row_type)
         return record
 
@@ -61,17 +56,17 @@ def encode_on_cluster(
             threads.shutdown(cancel_futures=True)
 
 
-def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> tuple[_Head, bytes]:
-    """Return the chunk that a worker sent back."""
+def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> tuple[list[int], int, bytes]:
+    """Return the chunk that a worker sent back: its lengths, how many texts fill the window, and its rows."""
     line, _, rows = reply.partition(b"\n")
     try:
-        head = _Head.model_validate_json(line)
-        wanted = sum(head.lengths) * encoder.dim * int(encoder.row_type[1])
-        if len(head.lengths) != texts or min(head.lengths) < 1 or len(rows) != wanted:
-            raise ValueError(f"it holds {len(head.lengths)} passages and {len(rows)} bytes, of {texts} and {wanted}")
+        lengths, filled = _HEAD.validate_json(line)
+        wanted = sum(lengths) * encoder.dim * int(encoder.row_type[1])
+        if len(lengths) != texts or min(lengths) < 1 or len(rows) != wanted:
+            raise ValueError(f"it holds {len(lengths)} passages and {len(rows)} bytes, of {texts} and {wanted}")
     except ValueError as error:
         raise ClusterError(f"A worker sent back what is no chunk of {texts} passages: {error}.") from error
-    return head, rows
+    return lengths, filled, rows
 
 
 class Encoding:
@@ -88,4 +83,4 @@ class Encoding:
 
     def _encode(self, texts: list[str]) -> bytes:
         lengths, filled, rows = encoded(texts, self._encoder)
-        return b"".join([_Head(lengths=lengths, filled=filled).model_dump_json().encode(), b"\n", rows])
+        return b"".join([_HEAD.dump_json((lengths, filled)), b"\n", rows])
