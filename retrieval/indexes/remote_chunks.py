@@ -16,7 +16,6 @@ from .chunks import ChunkRecord, PassageEncoder, encoded, source_of, store_chunk
 from .cluster import Cluster, ClusterError
 from .contents import PassageStore
 
-
 _HEAD = TypeAdapter(tuple[list[int], int])
 """The first line of what comes back: the lengths, and how many texts fill the window. The bytes of the rows follow."""
 
