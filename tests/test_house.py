@@ -19,14 +19,14 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 
 LINES = {  # all lines of Python: a budget that is only ever lowered, with room for a method, a retriever and a task
-    "retrieval": 10050,  # behind each, what the room is to have in the end: 7400, and linked/
-    "evaluation": 6632,  # 5000
+    "retrieval": 9440,  # behind each, what the room is to have in the end: 7400, and linked/
+    "evaluation": 6100,  # 5000
     "programs": 7593,  # 6200, and evidence-chain
-    "optimize": 5191,  # 4500
-    "api": 4416,  # 3900
+    "optimize": 5040,  # 4500
+    "api": 4310,  # 3900
     "simulate": 2752,  # 2100
     "lm": 3070,  # 1900
-    "data": 2850,  # 2700
+    "data": 2720,  # 2700
     "common": 1415,  # 1200
     "service": 1930,  # with pages 2700
     "metrics": 1371,  # 1300
