@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from questree import load_task, program
-from questree.cli.serve import named_programs, within_deadline
+from questree.cli.serve import named_programs, service_of
+from questree.experiment import Experiment
 from questree.parts import Parts
 from questree.service import ServiceLimits
 from questree.settings import run_settings
@@ -65,9 +66,10 @@ def test_programs_are_served_and_their_answers_kept(workplace):
     assert list((workplace / "kept").iterdir())
 
 
-def test_the_deadline_is_that_of_each_question():
-    limits = within_deadline(ServiceLimits(max_running=2), run_settings(deadline=3600))
-    assert limits == ServiceLimits(max_running=2, seconds=3600)
+def test_the_deadline_is_that_of_each_question(tmp_path):
+    experiment = Experiment(run_settings(deadline=3600))
+    service = service_of(experiment, ["direct"], tmp_path / "questions", ServiceLimits(max_running=2))
+    assert service.limits == ServiceLimits(max_running=2, seconds=3600)
 
 
 @pytest.mark.parametrize(
