@@ -1,8 +1,4 @@
-"""The one family of errors that a user is meant to read, and their words for a name that stands for nothing.
-
-Whatever takes something from a user (a name, a file, an address) raises them. Docstrings of what `questree` and its
-rooms export say when; inside a room only other errors are named.
-"""
+"""The one family of errors that a user is meant to read, and their words for a name that stands for nothing."""
 
 from __future__ import annotations
 
