@@ -83,7 +83,7 @@ def take(browser: Browser, address: str, size: str, scheme: str) -> None:
 
 def take_tree(browser: Browser) -> None:
     """Take README's picture: a page that ``questree ask`` has written."""
-    page = browser.new_page(viewport={"width": 900, "height": 600})
+    page = browser.new_page(viewport={"width": 1100, "height": 600})
     page.goto(Path("tree.html").resolve().as_uri())
     save(page, "tree", whole=True)
 
