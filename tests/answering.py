@@ -39,6 +39,11 @@ class Asked:
         return f"{self.wants}({'+'.join(self.titles)})"
 
 
+def calls(engine: ScriptedEngine) -> list[Asked]:
+    """Return what an engine was asked, call by call."""
+    return [Asked(request) for request in engine.requests]
+
+
 class Gate:
     """Lets calls through once it is opened."""
 

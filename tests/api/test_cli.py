@@ -268,19 +268,6 @@ def test_an_lm_that_cannot_be_reached_is_an_error_and_no_answer(words, questree,
     assert "127.0.0.1:9" in ran.err  # as it was typed
 
 
-def test_bad_lines_of_a_corpus_are_named_and_can_be_left_out(questree, workplace):
-    good = "\n".join(json.dumps({"id": str(n), "title": f"T{n}", "text": f"text {n}"}) for n in range(3))
-    (workplace / "corpus.jsonl").write_text(f'{good}\n{{"id": "x"}}\n')
-    refused = questree("index", "corpus.jsonl", "--out", "made", "--kind", "bm25")
-    assert refused.code == 2
-    assert "line 4" in refused.err
-    assert not (workplace / "made").exists()
-    made = questree("index", "corpus.jsonl", "--out", "made", "--kind", "bm25", "--skip-bad")
-    assert made.code == 0
-    assert "line 4" in made.err
-    assert "3 passages" in made.out
-
-
 def test_the_pages_of_mlflow_start_without_fetching_a_price_list(questree, monkeypatch):
     called, store = [], "postgresql://me:secret@db/runs"
     monkeypatch.setattr("questree.cli.ui._run", lambda command, env: called.append((command, env)) or 0)

@@ -10,7 +10,7 @@ from manifests import rewrite_manifest
 from reliability.tiny_encoders import save_encoder
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
-from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest
+from questree.retrieval import BM25Retriever, Retriever, build_index, load_index, read_manifest
 from questree.retrieval.encoders import load_model
 from questree.retrieval.index_folder import chosen_kind
 from questree.retrieval.indexes import construction
@@ -59,11 +59,6 @@ def test_incomplete_is_refused(folder):
     (folder / NAME).unlink()
     with pytest.raises(IndexRefused, match="incomplete"):
         load_index(folder)
-
-
-def test_absent_is_refused(tmp_path):
-    with pytest.raises(IndexRefused, match="no index at"):
-        load_index(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("change", [{"kind": "psychic"}, {"settings": {"sharpness": 2}}, {"settings": {"b": 1.5}}])
@@ -168,11 +163,6 @@ def test_a_taken_folder_is_left_alone(folder, corpus_file, passages, tmp_path):
     with pytest.raises(QuestreeError, match="no index of questree"):
         build_index(corpus_file, foreign, kind="bm25", overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "mine"]
-
-
-def test_unknown_kind_names_what_there_is(corpus_file, tmp_path):
-    with pytest.raises(QuestreeError, match=", ".join(["auto", *KINDS])):
-        build_index(corpus_file, tmp_path / "index", kind="oracle")
 
 
 def test_auto_is_exact_search_in_small_corpora_and_gathers_in_large_ones():

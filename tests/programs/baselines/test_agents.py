@@ -5,7 +5,7 @@ from itertools import count
 
 import dspy
 import pytest
-from answering import Asked, TableRetriever
+from answering import Asked, TableRetriever, calls
 from fakes import ListRetriever
 from steps import last_step, titled
 
@@ -18,10 +18,6 @@ from questree.programs.modules.searches import up_to_search
 Q = "Which river?"
 BORN, RIVER = "Where was Kafka born?", "Which river flows through Prague?"
 PASSAGES = {BORN: "Kafka was born in Prague.", RIVER: "The Vltava flows through Prague."}
-
-
-def calls(engine) -> list[Asked]:
-    return [Asked(request) for request in engine.requests]
 
 
 def test_multi_hop_takes_notes_hop_by_hop_and_answers_from_them(scripted):

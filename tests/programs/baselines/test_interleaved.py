@@ -1,7 +1,7 @@
 """Baselines in which retrieval and reasoning take turns: their calls, and what each prompt holds."""
 
 import pytest
-from answering import Asked, TableRetriever
+from answering import TableRetriever, calls
 from dspy import lm15
 from fakes import ListRetriever
 
@@ -11,10 +11,6 @@ from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
 
 Q = "Which river?"
-
-
-def calls(engine) -> list[Asked]:
-    return [Asked(request) for request in engine.requests]
 
 
 def test_iter_retgen_retrieves_with_its_last_answer_and_answers_from_that_turn_alone(scripted):

@@ -1,7 +1,7 @@
 """Baselines that answer outright: their calls, and what each prompt holds."""
 
 import pytest
-from answering import Asked
+from answering import calls
 from fakes import ListRetriever
 
 from questree import program
@@ -27,10 +27,6 @@ class Shelf:
     def __call__(self, query, k=1):
         self.asked.append((query, k))
         return [Passage(id=title, title=title, text=f"text of {title}") for title in "AB"][:k]
-
-
-def calls(engine) -> list[Asked]:
-    return [Asked(request) for request in engine.requests]
 
 
 def test_direct(scripted):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from answering import Asked
+from answering import calls
 from fakes import ListRetriever
 
 from questree import program
@@ -18,10 +18,6 @@ VIENNA = {"final_content": "Born in Vienna [1]."}
 
 def passages() -> ListRetriever:
     return ListRetriever({BORN: "Kafka, of Prague.", RIVER: "The Vltava."})
-
-
-def calls(engine) -> list[Asked]:
-    return [Asked(request) for request in engine.requests]
 
 
 def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
