@@ -32,8 +32,8 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "metrics": 1371,  # 1300
     "pages": 1010,
     "signatures": 1092,  # 1100
-    "tests": 32812,  # 28000
-    "benchmarks": 3391,  # 3200
+    "tests": 32807,  # 28000
+    "benchmarks": 3396,  # 3200
 }
 
 
