@@ -17,8 +17,7 @@ import questree
 from questree.data import MINI_CORPUS
 
 RUN = """
-import json, sys
-from inspect import CO_OPTIMIZED
+import inspect, json, sys
 from questree.cli import main
 sys.argv = ["questree", *sys.argv[1:]]
 ran = set()
@@ -26,7 +25,7 @@ if "--count" in sys.argv:
     sys.argv.remove("--count")
     def seen(frame, event, argument):
         code = frame.f_code
-        written = code.co_flags & CO_OPTIMIZED and "<" not in (code.co_filename[0], code.co_name[0])  # and is no class
+        written = code.co_flags & inspect.CO_OPTIMIZED and "<" not in (code.co_filename[0], code.co_name[0])
         if event == "call" and written and frame.f_globals.get("__name__", "").startswith("questree."):
             ran.add((code.co_filename, code.co_firstlineno))
     sys.setprofile(seen)
@@ -54,8 +53,7 @@ def main() -> None:
         for what, words in starts.items():
             runs = [run_command([sys.executable, *words])[0].processor for _ in range(4)]
             print(f"{what}: {min(runs[1:]):.2f} s of processor time")
-        _, printed = run_command([sys.executable, *ask, "--retriever", index, "--count"])
-        found = json.loads(printed.splitlines()[-1])
+        found = json.loads(run_command([sys.executable, *ask, "--retriever", index, "--count"])[1].splitlines()[-1])
         print(f"over BM25: {found['modules']} modules of Questree loaded, {found['functions']} of its functions run")
 
 
