@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, variance
+from typing import Any
 
 import dspy
 
@@ -106,7 +107,7 @@ def repeat(
     if any(one is None or not one.kwargs.get("temperature") for one in lms_of(program)):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
     metrics, place = checked_metrics(metrics, examples), None if out is None else Path(out)
-    how = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
+    how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
     about, runs = {"task": task, "questions": len(examples), "programs": program.name}, list[Evaluation]()
     title = f"repeat {program.name}"
     with running(title, place, "repeats", [program], about, policy, tracking) as (file, tracked):

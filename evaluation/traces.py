@@ -116,10 +116,11 @@ class TraceWriter(BaseCallback):
 
         with self._lock:
             parent = self._spans.get(ACTIVE_CALL_ID.get() or "")
-        given = {"span_type": kind, "inputs": without_secrets(plain(inputs)), "attributes": attributes}
+        given: dict[str, Any] = {"span_type": kind, "inputs": without_secrets(plain(inputs)), "attributes": attributes}
         place: dict[str, Any] = {"parent_span": parent} if parent else {"experiment_id": self._experiment_id}
-        run = {} if parent else {"metadata": {"mlflow.sourceRun": self._run_id}}
-        span = mlflow.start_span_no_context(name, **given, **place, **run)
+        if not parent:
+            place["metadata"] = {"mlflow.sourceRun": self._run_id}
+        span = mlflow.start_span_no_context(name, **given, **place)
         with self._lock:
             self._spans[call_id] = span
             kept = parent is None and not isinstance(span, NoOpSpan)  # which is of a trace that is not kept

@@ -44,9 +44,9 @@ class Citation(BaseModel):
     def of(cls, mark: Mark, passage: Passage, question: str) -> Citation:
         """Return what a mark stands for."""
         claim, title, text = mark.fragment, passage.title, passage.text
-        told = {"claim": claim, "title": title, "passage": text, "sentence": supporting_sentence(claim, text)}
-        weak = not supports_fragment(claim, f"{title} {text}", question)
-        return cls(number=mark.number, start=mark.start, end=mark.end, weak=weak, **told)
+        sentence, weak = supporting_sentence(claim, text), not supports_fragment(claim, f"{title} {text}", question)
+        place = {"number": mark.number, "start": mark.start, "end": mark.end}
+        return cls(**place, claim=claim, title=title, passage=text, sentence=sentence, weak=weak)
 
 
 class Source(NamedTuple):

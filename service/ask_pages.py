@@ -59,7 +59,7 @@ def page_routes(service: Service, *, shows_recent: bool) -> APIRouter:
             )
         except Refused as refused:  # what was written stays, to be sent again
             written = {"question": question, "program": form.get("program", ""), "answer_style": style}
-            page = pages.ask_page(service.offered, problem=str(refused), **written)
+            page = pages.ask_page(service.offered, (), str(refused), **written)
             return HTMLResponse(page, refused.status, refused.headers)
         return RedirectResponse(f"/questions/{taken.asked.id}", 303)
 

@@ -90,9 +90,17 @@ def replay_live(
             with dspy.context(lm=lm, adapter=adapter_of(run)):
                 searches = _KeptSearches(run, retriever) if run.part("retriever") else None
                 program = program_of(run, retriever=searches, reader=None, duplicates=None)
-                kept, how = begin(file, run.name, program, "", policy), {"policy": policy, "seed": seed}
-                metrics, said = _metrics_of(run), {"simulated": run.simulated, "on_progress": tell or (lambda _: None)}
-                before, after = ask_again(program, run.records, metrics, out=kept, **said, **how)
+                kept = begin(file, run.name, program, "", policy)
+                before, after = ask_again(
+                    program,
+                    run.records,
+                    _metrics_of(run),
+                    out=kept,
+                    simulated=run.simulated,
+                    on_progress=tell or (lambda _: None),
+                    policy=policy,
+                    seed=seed,
+                )
                 models = str(run.part("lm").get("name")), str(lm_facts()["name"])
             pairs = zip(run.records, after.records, strict=True)
             steps = {id: steps_of(file, kept.number, id) for id in (record.id for record in run.records)}

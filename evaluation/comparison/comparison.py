@@ -65,7 +65,7 @@ def compare(
     _check_programs(programs)
     metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
-    how = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
+    how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
     about = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
     with running(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
         kept = dict[str, KeptRun]()

@@ -73,8 +73,10 @@ class StepCheck(dspy.Module):
         """Return the verdict; an answer that does not stand in the passage that it is said to be from is none."""
         if not passages:
             return Verdict("silent", query)
-        given = {"question": question, "query": query, "proposed_answer": proposed or ""}
-        reply = call(self.check, **given, passages=numbered(passages))
+        proposed_answer = proposed or ""
+        reply = call(
+            self.check, question=question, query=query, proposed_answer=proposed_answer, passages=numbered(passages)
+        )
         shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
         note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
         passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
