@@ -206,5 +206,5 @@ def standing(
         count = len(references)
         return Standing(f"Supported by {count} passage{'s' * (count != 1)}", "good", found)
     if references:
-        return Standing("Partly from the model’s memory", "warn", found, "No cited passage names the answer.")
+        return Standing("No cited passage names the answer", "warn", found, "It may come from the model’s memory.")
     return Standing("From the model’s memory alone", "warn", found, "No passage stands behind this answer.")

@@ -44,6 +44,14 @@ def test_the_path_behind_the_answer_stands_out_and_what_was_given_up_is_one_line
     assert drawn(corrected(), "map").count('class="node') == 5
 
 
+def test_a_search_that_found_nothing_is_not_told_beside_a_step_that_was_found():
+    tree = ReasoningTree(question="?")
+    tree.grow(None, query="where", source="unsolved")
+    tree.grow(None, query="where", answer="Salzburg", source="lm")
+    assert "Salzburg" in drawn(tree)
+    assert "given up" not in drawn(tree)
+
+
 def test_paths_that_led_nowhere_are_told():
     tree = ReasoningTree(question="?")
     for title in ("Elbe", "Rhine"):

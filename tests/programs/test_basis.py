@@ -60,7 +60,7 @@ def test_a_correction_tells_what_was_recalled():
         ([RECALLED], "Sweden", [], "memory", "From the model’s memory alone"),
         ([READ, {}], "", [IKEA], None, "No answer found"),
         ([], "Sweden", [IKEA], "passages", "Supported by 1 passage"),
-        ([], "Norway", [IKEA], "memory", "Partly from the model’s memory"),
+        ([], "Norway", [IKEA], "memory", "No cited passage names the answer"),
         ([], "yes", [IKEA, SWEDEN], "passages", "Supported by 2 passages"),
         ([], "yes", [], "memory", "From the model’s memory alone"),
     ],
