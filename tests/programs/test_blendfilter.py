@@ -80,14 +80,14 @@ def test_the_tree_holds_each_query_with_its_passages_and_what_was_kept(answering
     ]
     assert as_text(tree).splitlines() == [
         Q,
-        f"├─● original: {Q}  (query)",
+        f"├─● original: {Q}  (searched)",
         "│  ├─● A  (kept)",
-        "│  └─○ B  (filtered out)",
-        f"├─● external: {EXTERNAL}  (query)",
-        "│  ├─○ B  (filtered out)",
+        "│  └─○ B  (left out: does not help)",
+        f"├─● external: {EXTERNAL}  (searched)",
+        "│  ├─○ B  (left out: does not help)",
         "│  └─● C  (kept)",
-        f"└─● internal: {INTERNAL}  (query)",
-        "   ├─○ D  (filtered out)",
+        f"└─● internal: {INTERNAL}  (searched)",
+        "   ├─○ D  (left out: does not help)",
         "   └─● A  (kept)",
     ]
 

@@ -44,9 +44,9 @@ def test_ircot_writes_a_sentence_and_retrieves_with_it_until_the_answer_is_there
     assert [passage.id for passage in prediction.references] == ["B"]
     assert prediction.thoughts == ["Kafka is of Prague.", "So the answer is Vltava."]
     assert as_text(prediction.tree).splitlines()[1:4] == [
-        "└─● river?  (query)",
+        "└─● river?  (searched)",
         "   ├─● A  (kept)",
-        "   └─● Kafka of Prague.  (query)",
+        "   └─● Kafka of Prague.  (searched)",
     ]
 
 
