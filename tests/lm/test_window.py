@@ -84,7 +84,8 @@ def test_a_prompt_that_is_too_long_without_passages_is_not_sent(scripted):
 
 
 def test_of_a_path_the_youngest_passage_is_kept(scripted):
-    engine = scripted({"relevant": "True", "supported": "False", "answer": "null", "next_query": "next?", "analysis": "null"})
+    review = {"relevant": "True", "supported": "False", "answer": "null", "next_query": "next?", "analysis": "null"}
+    engine = scripted(review)
     path = [Passage(id=title, title=title, text=LONG) for title in "ABC"]
     with limited(Limits(window=3000)):
         ParagraphReview(thoughts=False)(question=Q, answer_style="short", passages=path, tried=[])
