@@ -43,7 +43,7 @@ class SolvedStep(Step):
 class PlannedStep(BaseModel):
     """One step of a plan: a search query, the answer that is recalled, and whether that answer is certain."""
 
-    query: Query = Field(description="one fact to look up; #1 stands for the answer of the first query")
+    query: Query = Field(description="one fact to look up; #1 stands for the answer of the first step")
     recalled: OptionalAnswer = Field(
         default=None,
         description="your answer to this query from memory, also a guess, and nothing else of what you remember; null "

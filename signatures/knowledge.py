@@ -22,7 +22,7 @@ class AnswerWithKnowledge(QuestionInputs):
 
 class RecallPassage(dspy.Signature):
     """Write from memory the passage of an encyclopedia that answers the question: first who or what the question
-    describes, then what it asks of it. Of a claim, tell what is true of its subject, also where the claim is wrong.
+    describes, then what it asks about it. For a claim, tell what is true of its subject, also where the claim is wrong.
     The passage only serves to search with: a likely guess helps, an invented name or date does not. Where the question
     can mean several things, take the most likely one.
     """

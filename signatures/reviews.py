@@ -12,7 +12,7 @@ class ReviewPath(QuestionInputs):
     """The answer to the question needs several facts, which are searched for one after the other. Judge how far the
     passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage counts
     as well; part of a list or range does not count for the whole. Then name the first fact that the answer still needs;
-    what the question itself says of a thing needs no passage, unless several things may still be meant. When none is
+    what a question (no claim) says of a thing needs no passage, unless several things may still be meant. When none is
     missing, answer the question from the passages alone; a rough date or place is an answer. When one is missing, write
     the query that searches for it. Where the question can be read in several ways, take the most likely one.
     """

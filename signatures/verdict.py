@@ -42,7 +42,7 @@ class CheckStep(dspy.Signature):
         "phrase, and nothing around it; of several forms the one that the question needs; a list only where the query "
         "asks for several; empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField(desc="as explained above")
+    verdict: Stance = dspy.OutputField(desc="as the instructions explain")
     remembered: str = dspy.OutputField(
-        desc="your answer from memory, no guess, where no passage answers and none is proposed; else empty"
+        desc="your answer from memory, no guess, where no passage answers and no answer is proposed; else empty"
     )
