@@ -41,6 +41,8 @@ SKILLS = [
     Skill("question passages", "information", knowledge.complete_paragraphs),
     Skill("question passages", "evidence searches sure", evidence.read_evidence),
     Skill("question proposed_answer", "lacking follows", evidence.confirm_answer),
+    Skill("question", "steps_planned", evidence.plan_lookups),
+    Skill("lookups passages", "looked_up", evidence.answer_lookups),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
     Skill("question passages", "kept", knowledge.filter_knowledge),
     Skill("question", "passage", knowledge.recall_passage),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..asked import Asked, Step
+from ..asked import Asked, Step, pick_surest
 from ..phrases import write_fact
 from ..prompt import Values
 from .answers import UNKNOWN, conclude, quote
@@ -27,6 +27,19 @@ def read_evidence(asked: Asked) -> Values:
 def confirm_answer(asked: Asked) -> Values:
     """Take any answer that has a quote as right."""
     return {"lacking": "", "follows": bool(asked.prompt.values.get("quotes"))}
+
+
+def plan_lookups(asked: Asked) -> Values:
+    """Plan the model's own outline as lookups."""
+    outline = asked.mind.outline(asked.question) if asked.question else [asked.words]
+    return {"steps_planned": [{"asks": "lookup", "query": query} for query in outline]}
+
+
+def answer_lookups(asked: Asked) -> Values:
+    """Read each query's answer in the passages."""
+    queries = asked.prompt.texts("lookups")
+    read = [pick_surest((asked.mind.reads(one, seen.text), seen.number) for seen in asked.passages) for one in queries]
+    return {"looked_up": [{"answer": answer, "passage": number or 0} for answer, number in read]}
 
 
 def _fact(asked: Asked, step: Step) -> Values:

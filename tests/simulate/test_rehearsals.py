@@ -9,10 +9,11 @@ from tiny_world import BLANK, QUESTIONS, TitleRetriever
 from questree.data import MINI_CORPUS, load_task
 from questree.metrics import cover_exact_match
 from questree.programs import BlendFilter, ChainOfReviews, TreeOfReviews
+from questree.programs.baselines.plan_graph import PlanGraph
 from questree.retrieval import BM25Retriever, Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
 
-PROGRAMS = [TreeOfReviews, ChainOfReviews, BlendFilter]
+PROGRAMS = [TreeOfReviews, ChainOfReviews, BlendFilter, PlanGraph]
 FAIR = BLANK.model_copy(
     update={"misjudges": 0, "overlooks": 0, "asks": 1, "completes": 1.0, "misjudges_shown": 0, "overlooks_shown": 0}
 )
