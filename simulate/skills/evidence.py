@@ -37,8 +37,8 @@ def plan_lookups(asked: Asked) -> Values:
 
 def answer_lookups(asked: Asked) -> Values:
     """Read each query's answer in the passages."""
-    queries = asked.prompt.texts("lookups")
-    read = [pick_surest((asked.mind.reads(one, seen.text), seen.number) for seen in asked.passages) for one in queries]
+    queries, passages = asked.prompt.texts("lookups"), asked.passages
+    read = [pick_surest([(asked.mind.reads(one, seen.text), seen.number) for seen in passages]) for one in queries]
     return {"looked_up": [{"answer": answer, "passage": number or 0} for answer, number in read]}
 
 
