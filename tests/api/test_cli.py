@@ -401,7 +401,7 @@ def test_a_result_explains_itself_on_demand(questree):
 
 def test_a_narrow_screen_shows_ids_that_can_be_typed_and_a_mark_its_passage(questree, index, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    ran = questree("evaluate", "searchain", "--tracking-uri", "none", "--out", "run", "--limit", "3")
+    ran = questree("evaluate", "searchain", "--tracking-uri", "none", "--out", "run", "--limit", "8")
     assert ran.code == 0, ran.err
     shown = questree("show", "run").out
     headings = next(line.split() for line in shown.splitlines() if "question" in line)
