@@ -56,22 +56,21 @@ def responses_routes(service: Service) -> APIRouter:
 
 
 async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
-    yield _event("response.created", response=_response(question.asked, request, status="in_progress"))
+    yield _event(0, "response.created", response=_response(question.asked, request, status="in_progress"))
     async with aclosing(question.follow()) as events:
         async for _ in events:
             yield sign_of_life()
     asked = question.asked
     if (refused := refusal_of(asked)) is not None:
-        yield _event("error", message=str(refused), code=refused.code, param=None)
+        yield _event(1, "error", message=str(refused), code=refused.code, param=None)
         return
-    yield _event(
-        "response.output_text.delta", delta=asked.told, item_id=f"msg_{asked.id}", output_index=0, content_index=0
-    )
-    yield _event("response.completed", response=_response(asked, request))
+    place = {"item_id": f"msg_{asked.id}", "output_index": 0, "content_index": 0}
+    yield _event(1, "response.output_text.delta", delta=asked.told, **place)
+    yield _event(2, "response.completed", response=_response(asked, request))
 
 
-def _event(kind: str, **fields: Any) -> bytes:
-    return sent(json.dumps({"type": kind, "sequence_number": 0, **fields}), event=kind)
+def _event(number: int, kind: str, **fields: Any) -> bytes:
+    return sent(json.dumps({"type": kind, "sequence_number": number, **fields}), event=kind)
 
 
 def _response(asked: AskedQuestion, request: Request, status: str = "completed") -> dict[str, Any]:

@@ -73,6 +73,7 @@ def test_responses_tell_the_same_as_chat_completions(client):
     [text] = whole.output[0].content
     assert len(text.annotations) == len(said.annotations) > 0
     events = list(client.responses.create(model="searchain", input=ASKED, stream=True))
+    assert [event.sequence_number for event in events] == [0, 1, 2]
     assert "".join(one.delta for one in events if one.type == "response.output_text.delta") == said.content
     assert events[-1].response.usage.total_tokens >= 0
     with pytest.raises(openai.BadRequestError, match="the user asks nothing"):
