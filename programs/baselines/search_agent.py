@@ -68,11 +68,12 @@ class SearchAgent(Program):
         """Reason and search until the answer is there; if it does not come, read it from the reasoning."""
         question, told, written, last = tree.question, list[str](), list[str](), None
         passages, queries = list[Passage](), set[str]()
-        first, answer = [question] if self.settings.first_search else [], None
         for searched in range(self.settings.max_searches + 1):
-            k = self.settings.first_search if first else self.settings.k
-            text, query, answer = ("", first.pop(), None) if first else self.go_on(question, answer_style, written)
-            written = [*written, text] if text else written
+            if searched or not self.settings.first_search:
+                text, query, answer = self.go_on(question, answer_style, written)
+                written, k = [*written, text], self.settings.k
+            else:
+                text, query, answer, k = "", question, None, self.settings.first_search
             told.append(text)
             if query is None or searched == self.settings.max_searches:
                 break
