@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from ..common.text import dollars
 from ..lm.spent import Spent, total
 from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stands_in
+from ..metrics.found_passages import normalise_title, passage_names
 from ..programs.basis import is_closed
 from .records import Record
 
@@ -70,6 +71,14 @@ class Evaluation:
         """
         scores = [record.scores.get(self.metric, 0.0) * is_grounded(record) for record in self.records]
         return mean_interval(scores, seed=self.seed)
+
+    @cached_property
+    def chain_cited(self) -> Interval | None:
+        """Return the same as ``score``, where an answer counts only if it cites all gold passages; None if unknown."""
+        known = [record for record in self.records if record.gold_passages or record.gold_titles]
+        cited = [max(record.retrieval.get(f"{by}chain cited", 0.0) for by in ("", "title ")) for record in known]
+        scores = [record.scores.get(self.metric, 0.0) * whole for record, whole in zip(known, cited, strict=True)]
+        return mean_interval(scores, seed=self.seed) if scores else None
 
     @property
     def others(self) -> dict[str, Interval]:
@@ -145,6 +154,7 @@ class Evaluation:
             **{"score": self.score.mean, "score_low": self.score.low, "score_high": self.score.high},
             **{"grounded": self.grounded.mean, "questions": self.n},
             **({"answered": self.answered.mean} if self.answered else {}),
+            **({"chain_cited": self.chain_cited.mean} if self.chain_cited else {}),
             "failures": sum(self.failures.values()),
             **{name: getattr(spent, own) for name, own in counts.items()},
             "lm_calls_a_question": spent.calls / self.n,
@@ -159,8 +169,9 @@ class Evaluation:
 
     def as_json(self, **facts: Any) -> str:
         """Return every figure under the name that it has here, after these facts about the run."""
-        plain = ("metric", "simulated", "seed", "n", "score", "grounded", "scores", "answered", "failures", "retrieval")
-        content = {**facts, **{name: getattr(self, name) for name in (*plain, "spent", "paid", "seconds", "rounds")}}
+        names = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered")
+        names = (*names, "failures", "retrieval", "spent", "paid", "seconds", "rounds")
+        content = facts | {name: getattr(self, name) for name in names}
         return to_json(content | {"sources": self.sources}, indent=2).decode()
 
     def table(self) -> list[dict[str, Any]]:
@@ -201,15 +212,22 @@ class Paired:
 
 
 def is_grounded(record: Record) -> bool:
-    """Return whether passages decide an answer (`questree.programs.basis`), and a cited one names it.
+    """Return whether passages decide an answer (`questree.programs.basis`), and a cited one says it.
 
-    A yes, a no, a label and a paragraph stand in no passage word for word: there any cited passage will do.
+    A passage may name the answer and not say that it is the answer. So it must be a gold passage, or of the same
+    article, where the task tells its gold passages or their titles. A yes, a no, a label and a paragraph stand in no
+    passage word for word: there it need not name the answer.
     """
-    if record.extras.get("rests_on") != "passages" or not record.references:
+    if record.extras.get("rests_on") != "passages":
         return False
-    return is_closed(record.answer) or any(
-        stands_in(f"{one.title} {one.text}", record.answer) for one in record.references
-    )
+    passages, titles = set(record.gold_passages), set(map(normalise_title, record.gold_titles))
+    cited = [
+        one
+        for one, name in zip(record.references, passage_names(record.references, passages), strict=True)
+        if not (passages or titles) or name in passages or normalise_title(one.title) in titles
+    ]
+    closed = is_closed(record.answer)
+    return any(closed or stands_in(f"{one.title} {one.text}", record.answer) for one in cited)
 
 
 def cost_of(spent: Spent) -> str:

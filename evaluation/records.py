@@ -35,7 +35,7 @@ ScoreFunction = Callable[..., Any]
 
 logger = logging.getLogger(__name__)
 
-METRICS_VERSION = 3
+METRICS_VERSION = 4
 """The version of the measures: what was measured by another is measured anew, from what was answered."""
 
 RECALL_AT, CONTEXTS = (2, 5, 15), (5, 15)
@@ -50,6 +50,7 @@ COLUMNS = {
     *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
     *("hops", "documents", "documents a call", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
     *("grounded", "rests_on", *(f"answer@{k}" for k in CONTEXTS), *(f"{by}chain@{k}" for by in _BY for k in CONTEXTS)),
+    *("chain_cited", *(f"{by}chain cited" for by in _BY)),
     *(f"{by}{kind}@{k}" for by in _BY for kind in ("recall", "precision") for k in (*RECALL_AT, "all")),
     *(f"{by}{kind} kept" for by in _BY for kind in ("recall", "precision", "s-precision")),
 }
@@ -385,10 +386,11 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
 
     ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
     order; ``chain@5`` and ``@15``, whether all gold passages are among them; ``recall``, ``precision`` and
-    ``s-precision`` "kept" of those that the answer rests on. If only the titles of the gold passages are known, each
-    name begins with ``title``. ``answer@5`` and ``@15``: whether a gold answer stands in them. Also ``documents``, the
-    different passages that were looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations
-    (SearChain, section 4.3.4), their precision and recall; ``skc`` and ``citation_recall`` also where nothing is cited.
+    ``s-precision`` "kept" of those that the answer rests on; ``chain cited``, whether it cites all gold passages. If
+    only the titles of the gold passages are known, each name begins with ``title``. ``answer@5`` and ``@15``: whether a
+    gold answer stands in them. Also ``documents``, the different passages that were looked at, and ``evidences`` (ToR,
+    table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), their precision and recall; ``skc`` and
+    ``citation_recall`` also where nothing is cited.
 
     Args:
         prediction: of the question; one that does not tell what was seen has no recall@k.
@@ -407,6 +409,7 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
         found |= {"recall@all": recall_at_k(seen, wanted), "precision@all": precision(seen, wanted)}
         found |= {"recall kept": recall_at_k(kept, wanted), "precision kept": precision(kept, wanted)}
         found["s-precision kept"] = s_precision(kept, wanted)
+        found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
         scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
     answers = answers_in_passages(gold.get("answers", ()), gold.get("answer_style", "short"))
     if answers and told is not None:

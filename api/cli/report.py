@@ -156,6 +156,8 @@ def _details(evaluation: Evaluation) -> dict[str, str]:
         metric: f"{_with_interval(score)}{of_how_many(evaluation, metric)}"
         for metric, score in evaluation.others.items()
     }
+    if evaluation.chain_cited:
+        figures[f"{evaluation.metric}, chain cited"] = _with_interval(evaluation.chain_cited)
     if evaluation.failures and evaluation.answered:
         figures[f"{evaluation.metric}, {ANSWERED}"] = _with_interval(evaluation.answered)
     found = {name: f"{value:.3f}{of_how_many(evaluation, name)}" for name, value in evaluation.retrieval.items()}
@@ -168,6 +170,7 @@ def _details(evaluation: Evaluation) -> dict[str, str]:
 _EXPLAINED = {
     "difference": "question by question, with its 95% interval",
     "grounded": "the score, where only answers count whose deciding fact stands in a cited passage",
+    "chain cited": "the share of answers that cite every gold passage; of a score, where only such answers count",
     "failed": "questions without an answer, by cause; each counts as wrong",
     "calls": "LM calls",
     "tokens": "of prompts and replies together",

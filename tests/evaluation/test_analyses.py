@@ -23,6 +23,7 @@ from questree.evaluation.records import Record, record_answer
 from questree.evaluation.stored_runs import StoredRun, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.spent import Spent
+from questree.metrics.found_passages import passage_fingerprint
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 
@@ -248,6 +249,32 @@ def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,),
 )
 def test_what_is_grounded(one: Record, grounded: bool):
     assert is_grounded(one) is grounded
+
+
+@pytest.mark.parametrize(
+    ("gold", "grounded"),
+    [
+        ({"gold_passages": ("1",)}, True),
+        ({"gold_passages": (passage_fingerprint("IKEA", "IKEA was founded in Sweden"),)}, True),
+        ({"gold_passages": ("2",)}, False),  # names the answer, and tells something else
+        ({"gold_passages": ("2",), "gold_titles": ("ikea",)}, True),  # another passage of the gold article
+        ({"gold_titles": ("Sweden",)}, False),
+    ],
+)
+def test_what_is_grounded_goes_by_the_gold_passages_where_they_are_known(
+    gold: dict[str, tuple[str, ...]], grounded: bool
+):
+    assert is_grounded(record("Sweden").model_copy(update=gold)) is grounded
+
+
+def test_the_score_of_answers_that_cite_the_whole_chain():
+    gold = {"gold_passages": ("1", "2")}
+    whole, part = (
+        record("Sweden").model_copy(update=gold | {"retrieval": {"chain cited": share}}) for share in (1.0, 0.0)
+    )
+    failed = record("", score=0.0).model_copy(update=gold)
+    assert Evaluation("em", (whole, part, failed)).chain_cited.mean == pytest.approx(1 / 3)
+    assert Evaluation("em", (record("Sweden"),)).chain_cited is None
 
 
 def test_the_score_counts_grounded_answers_alone():

@@ -25,7 +25,7 @@ def test_a_failure_is_counted_apart_from_a_wrong_answer():
 def test_what_is_found_and_spent_is_added_up():
     found = evaluate(Parrot(), [RIGHT, WRONG], right)
     recall = dict.fromkeys(["recall@2", "recall@5", "recall@15", "recall@all", "recall kept"], 0.5)
-    recall |= {"chain@5": 0.0, "chain@15": 0.0}
+    recall |= {"chain@5": 0.0, "chain@15": 0.0, "chain cited": 0.0}
     by_title = {**recall, "precision@all": 1.0, "precision kept": 1.0, "s-precision kept": 0.0}
     kept = {f"title {name}": value for name, value in by_title.items()}
     answers = {"answer@5": 0.0, "answer@15": 0.0}
