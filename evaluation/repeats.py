@@ -58,11 +58,8 @@ class Repeats:
         """Return the score of the runs together, both variances, and every figure of each run."""
         first = self.runs[0]
         content = {"metric": first.metric, "simulated": first.simulated, "score": asdict(self.score)}
-        content |= {
-            "within": self.within,
-            "between": self.between,
-            "runs": [json.loads(run.as_json()) for run in self.runs],
-        }
+        content |= {"within": self.within, "between": self.between}
+        content["runs"] = [json.loads(run.as_json()) for run in self.runs]
         return json.dumps(content, ensure_ascii=False, indent=2)
 
     @property

@@ -99,15 +99,8 @@ class Comparison:
 
     def as_json(self) -> str:
         """Return what was compared, and every number of it."""
-        facts = {
-            "title": self.title,
-            "task": self.task,
-            "lm": self.lm,
-            "simulated": self.simulated,
-            "retriever": self.retriever,
-            "metric": self.metric,
-            "stopped": self.stopped,
-        }
+        names = ("title", "task", "lm", "simulated", "retriever", "metric", "stopped")
+        facts = {name: getattr(self, name) for name in names}
         content = {**facts, "programs": self.table.numbers, "papers": self.papers}
         return json.dumps(content, ensure_ascii=False, indent=2)
 
