@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..metrics import citation_precision, stands_in
+from ..metrics import citation_precision, citation_recall, stands_in
 from ..retrieval import Passage
 from .tree import Node, ReasoningTree, without_repeats
 
@@ -166,7 +166,12 @@ def standing_of(prediction: Any) -> Standing:
     texts = [f"{passage.title} {passage.text}" for passage in references]
     precision = citation_precision(prediction.final_content, texts, tree.question)
     weak = precision is not None and precision < 1
-    return standing(tree, prediction.answer, references, prediction.rests_on, weak=weak)
+    stands = standing(tree, prediction.answer, references, prediction.rests_on, weak=weak)
+    recall = citation_recall(prediction.final_content, texts, tree.question)
+    if stands.tone != "good" or recall is None or recall == 1:
+        return stands
+    told = f"{stands.told} A sentence of the text has no mark that supports it.".strip()
+    return stands._replace(words="Partly supported", tone="warn", told=told)
 
 
 def standing(

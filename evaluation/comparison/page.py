@@ -8,7 +8,7 @@ from ...common.text import in_page
 from ...metrics import Interval, mean_interval
 from ..evaluation import Evaluation
 from ..tables import SIMULATED, html_of
-from .plots import STYLE, Point, dot_rows, scatter
+from .plots import Point, dot_rows, scatter
 from .rows import PAPERS, Comparison
 
 
@@ -25,7 +25,6 @@ def as_page(comparison: Comparison) -> str:
         details=f"<h2>Details</h2>{html_of(table.details)}" if table.details else "",
         plots="".join(_figure(*plot) for plot in plots_of(comparison)),
         papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{html_of(papers)}" if papers else "",
-        style=STYLE,
     )
 
 
@@ -78,7 +77,7 @@ th,td{padding:.35rem .5rem;text-align:right;border-bottom:1px solid var(--line);
 th{vertical-align:bottom;font-weight:600} th:first-child,td:first-child{text-align:left}
 .note{font-size:.85rem;color:var(--quiet)}
 figure{margin:2.5rem 0 0} figcaption{font-weight:600;margin-bottom:.5rem}
-$style</style></head><body>
+.plot{max-width:none}</style></head><body>
 <main><h1>$title</h1>$simulated<ul class="facts">$facts</ul>$stopped
 $table<p class="note">$read</p>$plots$details$papers</main></body></html>
 """)

@@ -13,8 +13,15 @@ from ...metrics import Interval
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 540, 56, 20, 14, 46
 _CHARACTER = 7.0  # pixels of a character at 12 px, about
 _LONGEST_NAME = 24  # characters, at the side of rows
-_SHADES = 5  # of the dots of groups
-
+_GRID = 'stroke="var(--line)" fill="none"'  # attributes, and no style sheet: a page's policy forbids one in a plot
+_LEAD = 'stroke="var(--quiet)" fill="none"'
+_WHISKER = f'{_LEAD} stroke-width="2"'
+_COLOUR = "var(--accent,#1d6fb8)"
+_EDGE = f'stroke="{_COLOUR}" stroke-width="2"'
+_DOT, _FIRST = f'{_EDGE} fill="{_COLOUR}"', f'{_EDGE} fill="var(--page)"'
+_MIXED = (f'{_EDGE} fill="color-mix(in srgb,{_COLOUR} {share}%,var(--page))"' for share in (35, 70))
+_SHADES = (_FIRST, *_MIXED, _DOT, f'{_EDGE} fill="var(--ink)"')  # of the dots of groups
+_END, _MIDDLE = 'text-anchor="end"', 'text-anchor="middle"'
 
 _MOST_NAMES = 60
 """Names beside dots: for more there is no room, and to look for it takes long. The title of a dot names it, too."""
@@ -51,12 +58,12 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     places = [(across(p.x), up(p.y.mean)) for p in points]
     taken = [(cx - 6, up(p.y.high) - 4, cx + 6, up(p.y.low) + 4) for p, (cx, _) in zip(points, places, strict=True)]
     for number, (point, (cx, cy)) in enumerate(zip(points, places, strict=True)):
-        kind = "dot first" if number == 0 else "dot"
+        kind = _FIRST if number == 0 else _DOT
         label = in_page(f"{point.name}: {point.y}, {x} {point.x:.4g}")
         ends = f"M{cx:.1f} {up(point.y.low):.1f}V{up(point.y.high):.1f}"
         caps = "".join(f"M{cx - 4:.1f} {up(end):.1f}h8" for end in (point.y.low, point.y.high))
-        parts.append(f'<path class="whisker" d="{ends}{caps}"/>')
-        parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{label}</title></circle>')
+        parts.append(f'<path {_WHISKER} d="{ends}{caps}"/>')
+        parts.append(f'<circle {kind} cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{label}</title></circle>')
         if number < _MOST_NAMES:
             parts.append(_name(point.name, cx, cy, taken))
     return _svg(f"{y} against {x}", height, [*parts, *_axes(height, x, y)])
@@ -71,7 +78,7 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
     """
     sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
     names = {group: f"{group} {unit}{'' if group == 1 else 's'}" for group in sorted(sizes)}
-    shades = {group: f"group g{min(place, _SHADES - 1)}" for place, group in enumerate(names)}
+    shades = {group: _SHADES[min(place, len(_SHADES) - 1)] for place, group in enumerate(names)}
     left = 24 + _CHARACTER * max(len(_shortened(name)) for name in rows)
     step = 12 + 7 * len(names)
     height = 40 + step * len(rows) + _BOTTOM
@@ -83,18 +90,18 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
     parts = [_up_line(across(tick), height, _number(tick), top=36) for tick in ticks]
     for place, (group, label) in enumerate(names.items()):
         cx = 8 + 116 * place
-        parts.append(f'<circle class="{shades[group]}" cx="{cx}" cy="14" r="5"/>')
+        parts.append(f'<circle {shades[group]} cx="{cx}" cy="14" r="5"/>')
         parts.append(f'<text x="{cx + 10}" y="18">{in_page(label)} (n={sizes[group]})</text>')
     for line, (name, row) in enumerate(rows.items()):
         middle = 40 + step * (line + 0.5)
-        parts.append(f'<path class="grid" d="M0 {40 + step * line}H{_WIDTH}"/>')
-        parts.append(f'<text class="end" x="{left - 12}" y="{middle + 4:.1f}">{in_page(_shortened(name))}</text>')
+        parts.append(f'<path {_GRID} d="M0 {40 + step * line}H{_WIDTH}"/>')
+        parts.append(f'<text {_END} x="{left - 12}" y="{middle + 4:.1f}">{in_page(_shortened(name))}</text>')
         for place, (group, label) in enumerate(names.items()):
             if group in row:
                 cy = middle + 7 * (place - (len(names) - 1) / 2)
                 parts.append(_dot(row[group], across, cy, shades[group], f"{name}, {label}: {row[group]}"))
     middle = (left + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{in_page(x)}</text>')
+    parts.append(f'<text {_MIDDLE} x="{middle:.0f}" y="{height - 8}">{in_page(x)}</text>')
     return _svg(f"{x} by number of {unit}s", height, parts)
 
 
@@ -106,7 +113,7 @@ def _shortened(name: str) -> str:
 def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: str, label: str) -> str:
     ends = f"M{across(score.low):.1f} {cy:.1f}H{across(score.high):.1f}"
     return (
-        f'<path class="whisker" d="{ends}"/><circle class="{shade}" cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4">'
+        f'<path {_WHISKER} d="{ends}"/><circle {shade} cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4">'
         f"<title>{in_page(label)}</title></circle>"
     )
 
@@ -122,8 +129,8 @@ def _name(name: str, cx: float, cy: float, taken: list[tuple[float, float, float
                 if inside and not any(_meet(box, other) for other in taken):
                     taken.append(box)
                     edge = left if left > cx else left + width
-                    lead = f'<path class="lead" d="M{cx:.1f} {cy:.1f}L{edge:.1f} {cy + dy:.1f}"/>' if far else ""
-                    side = "" if left > cx else ' class="end"'
+                    lead = f'<path {_LEAD} d="M{cx:.1f} {cy:.1f}L{edge:.1f} {cy + dy:.1f}"/>' if far else ""
+                    side = "" if left > cx else f" {_END}"
                     return f'{lead}<text{side} x="{edge:.1f}" y="{cy + dy + 4:.1f}">{in_page(name)}</text>'
     return ""  # no free place: the title of the dot still names it
 
@@ -134,24 +141,24 @@ def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, fl
 
 def _axes(height: int, x: str, y: str) -> list[str]:
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    across = f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{in_page(x)}</text>'
-    turned = f'<text class="middle" transform="translate(16 {height / 2:.0f}) rotate(-90)">{in_page(y)}</text>'
+    across = f'<text {_MIDDLE} x="{middle:.0f}" y="{height - 8}">{in_page(x)}</text>'
+    turned = f'<text {_MIDDLE} transform="translate(16 {height / 2:.0f}) rotate(-90)">{in_page(y)}</text>'
     return [across, turned]
 
 
 def _across_line(y: float, label: str) -> str:
-    line = f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
-    return f'{line}<text class="end" x="{_LEFT - 8}" y="{y + 4:.1f}">{label}</text>'
+    line = f'<path {_GRID} d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
+    return f'{line}<text {_END} x="{_LEFT - 8}" y="{y + 4:.1f}">{label}</text>'
 
 
 def _up_line(x: float, height: int, label: str, top: int = _TOP) -> str:
-    line = f'<path class="grid" d="M{x:.1f} {top}V{height - _BOTTOM}"/>'
-    return f'{line}<text class="middle" x="{x:.1f}" y="{height - _BOTTOM + 18}">{label}</text>'
+    line = f'<path {_GRID} d="M{x:.1f} {top}V{height - _BOTTOM}"/>'
+    return f'{line}<text {_MIDDLE} x="{x:.1f}" y="{height - _BOTTOM + 18}">{label}</text>'
 
 
 def _svg(name: str, height: int, parts: Sequence[str]) -> str:
-    size = f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}"'
-    return f'<svg class="plot" {size} role="img" aria-label="{in_page(name)}">{"".join(parts)}</svg>'
+    look = f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" fill="var(--ink)" font-size="12"'
+    return f'<svg class="plot" {look} role="img" aria-label="{in_page(name)}">{"".join(parts)}</svg>'
 
 
 def _ticks(scores: Sequence[Interval], least: float = 0.1) -> list[float]:
@@ -174,14 +181,3 @@ def _powers(low: float, high: float) -> list[float]:
         for digits in ((1, 2, 5), range(1, 10))
     )
     return few if len(few) > 1 else many
-
-
-STYLE = """
-.plot{max-width:none;font:12px system-ui,sans-serif;fill:var(--ink);--dot:var(--accent,#1d6fb8)}
-.plot .grid{stroke:var(--line);fill:none} .plot .whisker{stroke:var(--quiet);stroke-width:2;fill:none}
-.plot .lead{stroke:var(--quiet);fill:none} .plot .dot{fill:var(--dot);stroke:var(--dot);stroke-width:2}
-.plot .dot.first{fill:var(--page)} .plot .group{stroke:var(--dot);stroke-width:2;fill:var(--page)}
-.plot .g1{fill:color-mix(in srgb,var(--dot) 35%,var(--page))}
-.plot .g2{fill:color-mix(in srgb,var(--dot) 70%,var(--page))} .plot .g3{fill:var(--dot)} .plot .g4{fill:var(--ink)}
-.plot .end{text-anchor:end} .plot .middle{text-anchor:middle}
-"""

@@ -44,18 +44,21 @@ if (followed) {
     const shown = document.querySelector("[data-clock]");
     if (shown) shown.textContent = ((performance.now() - began) / 1000).toFixed(1);
   }, 200);
-  const place = (fold) => `#${fold.closest("[id]").id} ${fold.matches(".fork") ? ".fork" : ".fold:not(.fork)"}`;
+  const name = (fold) => `${fold.closest("[id]").id} ${fold.matches(".fork") || fold.querySelector("summary").textContent}`;
   const show = (message) => {
     const fresh = new DOMParser().parseFromString(message.data, "text/html");
     const said = document.getElementById("status"), says = fresh.getElementById("status").textContent;
     if (said.textContent !== says) said.textContent = says; // a screen reader watches the element
     const live = document.getElementById("live"), now = fresh.getElementById("live");
-    const open = [...live.querySelectorAll("details[open]")].map(place);
-    const focused = live.contains(document.activeElement) && document.activeElement.closest("details");
-    const at = focused && place(focused);
-    for (const one of open) now.querySelector(one)?.setAttribute("open", "");
+    const was = new Map([...live.querySelectorAll("details")].map((fold) => [name(fold), fold]));
+    const focused = document.activeElement;
     live.replaceWith(now);
-    if (at) document.querySelector(`${at} > summary`)?.focus({ preventScroll: true });
+    for (const fold of now.querySelectorAll("details")) {
+      const before = was.get(name(fold));
+      if (!before) continue;
+      fold.open = before.open;
+      if (before.contains(focused)) fold.querySelector("summary").focus({ preventScroll: true });
+    }
   };
   const end = () => (source.close(), clearInterval(clock));
   start();
