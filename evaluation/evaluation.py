@@ -169,9 +169,9 @@ class Evaluation:
 
     def as_json(self, **facts: Any) -> str:
         """Return every figure under the name that it has here, after these facts about the run."""
-        names = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered")
-        names = (*names, "failures", "retrieval", "spent", "paid", "seconds", "rounds")
-        content = facts | {name: getattr(self, name) for name in names}
+        scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered")
+        more = ("failures", "retrieval", "spent", "paid", "seconds", "rounds")
+        content = facts | {name: getattr(self, name) for name in (*scores, *more)}
         return to_json(content | {"sources": self.sources}, indent=2).decode()
 
     def table(self) -> list[dict[str, Any]]:

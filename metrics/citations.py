@@ -22,7 +22,9 @@ _SOURCE = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"\s+[a-z]")
-_CONCLUDES = re.compile(r"(?:so|thus|hence|therefore|that is|(?:the|its|my) (?:final )?answer)\b", re.IGNORECASE)
+_CONCLUDES = re.compile(
+    r"(?:so|thus|hence|therefore|that is|a guess)\b|(?:the|its|my) (?:final )?answer(?: is\b|:)", re.IGNORECASE
+)
 _OPENING = re.compile(
     r"^(?:(?:a|an|the|this|that|these|those|it|its|he|she|his|her|they|their|there|we|i|in|on|at|of|for|from|by|to|with|as|"
     r"and|or|but|so|thus|hence|then|therefore|since|because|while|when|where|who|which|what|how|according|both|one|"

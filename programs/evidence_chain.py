@@ -31,7 +31,7 @@ class EvidenceChainSettings(ProgramSettings):
     """
 
     k: int = Field(default=10, ge=1)
-    k_more: int = Field(default=5, ge=1)
+    k_more: int = Field(default=8, ge=1)
     max_calls: int = Field(default=3, ge=1)
     abstain: bool = False
     confirm: bool = False
@@ -44,7 +44,7 @@ class EvidenceChain(Program):
     call lists the facts that lead to the answer, each with its passage and a quote, and asks for what is missing.
     Quotes are looked for in their passages, and dates and numbers compared, by rules. If nothing is missing, the
     question took one call. Else all queries are searched at once, and the next call sees the facts, their passages and
-    the new ones. A call that proves no further fact is the last.
+    the new ones. A search that brings nothing new ends it.
     """
 
     name = "evidence-chain"
@@ -58,17 +58,16 @@ class EvidenceChain(Program):
             self.confirmation = AnswerConfirmation()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Read, and search for what is missing, until nothing is, a search proved nothing, or the calls are spent."""
+        """Read and search until nothing is missing, a search brings nothing new, or the calls are spent."""
         question, queries, confirmed = tree.question, list[str](), not self.settings.confirm
         shown = self.retrieve(question, self.settings.k)
         last = tree.grow(None, query=question, source="query", found=tuple(shown))
         reading = Reading([], [], "", False)
         for searches_left in reversed(range(self.settings.max_calls)):
-            known = reading.facts
             reading = self.reading(
                 question=question,
                 answer_style=answer_style,
-                known=known,
+                known=reading.facts,
                 passages=shown,
                 queries=queries,
                 searches_left=searches_left,
@@ -78,7 +77,7 @@ class EvidenceChain(Program):
             if searches_left and not missing and not confirmed:
                 missing = unlike(self.confirmation(question=question, reading=reading), [question, *queries])
                 confirmed = True
-            if not missing or (queries and not proves_more(reading.facts, known)):
+            if not missing:
                 break
             found = run_parallel([partial(self.retrieve, query, self.settings.k_more) for query in missing])
             for query, passages in zip(missing, found, strict=True):
@@ -135,11 +134,6 @@ def _news(fact: ReadFact, tree: ReasoningTree) -> str:
     before = normalise(" ".join([tree.question, *(node.answer or "" for node in tree.nodes)]))
     terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
     return ", ".join(term for term in terms if normalise(term) not in before) or fact.fact
-
-
-def proves_more(facts: Iterable[ReadFact], known: Sequence[ReadFact]) -> bool:
-    """Return whether a fact is proven that was not known."""
-    return any(fact.proven and fact not in known for fact in facts)
 
 
 def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:

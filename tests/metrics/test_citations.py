@@ -200,9 +200,15 @@ def test_recall_is_the_share_of_telling_sentences_with_a_mark_that_supports_them
     assert citation_recall("So it is [1].", REFERENCES, "") is None
 
 
-@pytest.mark.parametrize("end", ["So the answer is Warsaw.", "Thus, it was Warsaw.", "The final answer is Warsaw."])
+@pytest.mark.parametrize(
+    "end", ["So the answer is Warsaw.", "Thus, it was Warsaw.", "The answer: Warsaw.", "A guess: Warsaw."]
+)
 def test_recall_does_not_count_conclusions(end: str) -> None:
     assert citation_recall(f"Warsaw it was [1]. {end}", REFERENCES, "") == 1
+
+
+def test_recall_counts_what_is_said_of_the_answer_to_a_step() -> None:
+    assert citation_recall("The answer to the first question is Warsaw. A guess: Paris.", REFERENCES, "") == 0
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,14 @@ def test_it_stops_when_a_search_brings_nothing_that_was_not_read(scripted):
     assert len(engine.prompts) == 1
 
 
-@pytest.mark.parametrize(("second", "calls"), [(DIED, 3), ({**DIED, "passage": 0, "quote": ""}, 2)])
-def test_a_call_that_proves_no_further_fact_is_the_last(scripted, second: dict[str, Any], calls: int):
-    engine = scripted(reply(PAINTED, missing=["death"]), reply(PAINTED, second, missing=["boats"]), reply(PAINTED))
-    ask(Found({Q: [BARGE], "death": [OSTAL], "boats": [OTHER]}))
-    assert len(engine.prompts) == calls
+def test_a_search_that_proved_nothing_is_made_again_in_other_words(scripted):
+    recalled = {**DIED, "passage": 0, "quote": ""}
+    engine = scripted(
+        reply(PAINTED, recalled, missing=["death"]), reply(PAINTED, recalled, missing=["boats"]), reply(DIED)
+    )
+    prediction = ask(Found({Q: [BARGE], "death": [OTHER], "boats": [OSTAL]}))
+    assert len(engine.prompts) == 3
+    assert prediction.rests_on == "passages"
 
 
 def test_copies_of_a_passage_are_shown_once(scripted):
