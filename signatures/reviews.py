@@ -9,36 +9,30 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 
 
 class ReviewPath(QuestionInputs):
-    """The answer to the question needs several facts, which are searched for one after the other. Judge how far the
-    passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage counts
-    as well; part of a list or range does not count for the whole. Then name the first fact that the answer still needs;
-    what a question (no claim) says of a thing needs no passage, unless several things may still be meant. When none is
-    missing, answer the question from the passages alone; a rough date or place is an answer. When one is missing, write
-    the query that searches for it. Where the question can be read in several ways, take the most likely one.
+    """The answer needs several facts, which are searched for one after the other. Write down those that the passages
+    tell; what follows plainly from a passage counts, part of a list or range does not stand for the whole. What a
+    question (no claim) says of a thing needs no passage, unless several things may be meant. If a fact is missing,
+    write the query for the first; if none is, answer from the passages alone; a rough date or place is an answer.
+    Where the question can be read in several ways, take the most likely one.
     """
 
-    tried: list[str] = dspy.InputField(
-        desc="queries that were looked up before, on this way and others; asking them again finds the same"
-    )
+    tried: list[str] = dspy.InputField(desc="queries looked up beside the question; asking one again finds the same")
     passages: list[str] = passages_field("found on this way so far", "the last one is new")
-    facts: str = dspy.OutputField(
-        desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"
-    )
+    facts: str = dspy.OutputField(desc="needed facts, each with the number of its passage: [1]; empty without any")
     last_adds: bool = dspy.OutputField(
         desc="true if the last passage adds one of these facts, needed now or later, or makes one certain; false if "
-        "the facts would be the same without it"
-    )
-    missing: str = dspy.OutputField(desc="the first fact that no passage tells; empty when none is missing")
-    supported_answer: str = dspy.OutputField(
-        desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
+        "they would be the same without it"
     )
     next_query: str = dspy.OutputField(
-        desc="asks for the missing fact alone, with no names but those of the question and the facts, and unlike those "
-        "tried; empty when none is missing"
+        desc="asks for the first missing fact alone, with no names but those of the question and the facts, and unlike "
+        "those tried; empty when none is missing"
     )
     guess: str = dspy.OutputField(
-        desc="what an encyclopedia might say of the missing fact, one or two sentences from memory, only to search "
-        "with; empty when nothing is missing or comes to mind"
+        desc="what an encyclopedia might say of that fact, one or two sentences from memory, only to search with; may "
+        "be empty"
+    )
+    supported_answer: str = dspy.OutputField(
+        desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
     )
 
 

@@ -86,7 +86,7 @@ class Judge:
             if claim and claim != _BACKWARDS:
                 forced: Values = dict.fromkeys(_ANSWERS, claim)
                 forced |= {"confidence": 0.95, "relevant": True, "supported": True, "next_query": None}
-                forced |= {"last_adds": True, "missing": "", "verdict": "contradicts", "guess": ""}
+                forced |= {"last_adds": True, "verdict": "contradicts", "guess": ""}
                 forced |= {"passage_number": self._number_of(text)}
                 return values | {name: value for name, value in forced.items() if name in values}
             if claim and answer:
@@ -140,7 +140,7 @@ def _goes_for_a_fact(demo: Values) -> bool:
 
 def _name_kind(demo: Values) -> str:
     if "last_adds" in demo or "relevant" in demo:
-        lacks = demo["missing"] if "last_adds" in demo else not _true(demo.get("supported"))
+        lacks = demo["next_query"] if "last_adds" in demo else not _true(demo.get("supported"))
         relevant = _true(demo.get("last_adds", demo.get("relevant")))
         return "reject" if not relevant else "search" if lacks else "accept"
     if "kept" in demo or "judgements" in demo:

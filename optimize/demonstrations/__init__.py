@@ -3,6 +3,7 @@
 from .annotated_steps import demonstrate as demonstrate
 from .annotated_teacher import NAME as NAME
 from .annotated_teacher import AnnotatedTeacher as AnnotatedTeacher
+from .bootstrapped import each_verdict_once as each_verdict_once
 from .bootstrapped import is_right as is_right
 from .bootstrapped import is_sound as is_sound
 from .bootstrapped import shortened as shortened

@@ -123,9 +123,9 @@ def _follow(lesson: Lesson) -> Shown:
             "assertions": [{"analysis": analysis, "answer": lesson.answer, "references": numbers}],
             "facts": analysis,
             "supported_answer": lesson.answer,
-            "tried": [lesson.question, *(fact.query for fact in facts[1:])],
+            "tried": [fact.query for fact in facts[1:]],
             "last_adds": True,
-            **dict.fromkeys(("missing", "guess", "next_query"), ""),
+            **dict.fromkeys(("guess", "next_query"), ""),
             "passage": _said(facts),
         },
     )

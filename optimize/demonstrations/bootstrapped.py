@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_origin
 
+import dspy
 from pydantic import BaseModel
 
 from ...common.sentences import sentences
@@ -48,6 +49,28 @@ def is_sound(step: TraceStep, example: Any) -> bool:
     missed = inputs.get("failed_query") or (inputs.get("query") if found == "" else None)
     known = [one.answer for one in resolved_steps(example) if normalise(one.question) == normalise(missed or "")]
     return not any(stands_in(f"{title}. {text}", one) for one in known if one for title, text in rows.values())
+
+
+def each_verdict_once(predictor: dspy.Predict) -> list[Any]:
+    """Return a predictor's demonstrations; of one that judges, those whose verdict none before them has.
+
+    A second one costs its tokens in each of many calls, such as reviews, and shows no other case.
+    """
+    fields = predictor.signature.output_fields
+    judging = [name for name, field in fields.items() if field.annotation is bool or _is_choice(field.annotation)]
+    texts = [name for name, field in predictor.signature.fields.items() if field.annotation in (str, str | None)]
+
+    def verdict(demo: Any) -> tuple[Any, ...]:
+        return (*(str(demo[name]) for name in judging), *(bool(demo[name]) for name in texts))
+
+    first = dict[tuple[Any, ...], Any]()
+    for demo in predictor.demos:
+        first.setdefault(verdict(demo), demo)
+    return list(first.values()) if judging else predictor.demos
+
+
+def _is_choice(annotation: Any) -> bool:
+    return get_origin(annotation) is Literal
 
 
 def shortened(step: TraceStep) -> TraceStep:

@@ -16,6 +16,7 @@ from ...lm.policy import RunPolicy
 from ...programs import Program
 from ...programs.program import signature_names
 from ...programs.states import members_of
+from ..demonstrations import each_verdict_once
 from ..trainings import Trainings
 from ..verdicts import Verdicts
 from .dspy_changes import changed_dspy
@@ -87,6 +88,7 @@ class Optimizer(BaseModel):
         offered = sum(len(predictor.demos) for predictor in program.predictors())
         for predictor in program.predictors():
             predictor.demos = complete_demonstrations(predictor)
+            predictor.demos = each_verdict_once(predictor)
         verdicts = job.verdicts
         if verdicts.asked and not verdicts.accepted and (verdicts.sought or not verdicts.best):
             logger.warning("No answer of %s was good enough to learn from: %s", student.name, verdicts.told())

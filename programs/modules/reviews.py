@@ -78,17 +78,18 @@ class PathReview(dspy.Module):
             drop="first",
             question=question,
             answer_style=answer_style,
-            tried=tried,
+            tried=[query for query in tried if query != question],
             passages=numbered(passages),
         )
-        answer, query = supported_answer(reply.supported_answer, answer_style), query_or_none(reply.next_query)
-        complete = _NOTHING_MISSING.fullmatch(reply.missing) is not None
-        supported = answer is not None and complete
+        answer = supported_answer(reply.supported_answer, answer_style)
+        complete = _NOTHING_MISSING.fullmatch(reply.next_query)
+        query = None if complete else query_or_none(reply.next_query)
+        supported = answer is not None and complete is not None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
         action = action_of(review.relevant, review.supported, answer)
         kind = "reject after facts" if action == "reject" and review.thoughts else action
         judgements = [_judgement(review, passages, reply, last=self.judges_last)]
-        note(reply, kind, judgements, exemplary=complete == (query is None))
+        note(reply, kind, judgements, exemplary=(query is None) == supported)
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
         return ReviewOutcome(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))

@@ -76,7 +76,7 @@ def fuse_assertions(asked: Asked) -> Values:
 
 
 def tell(asked: Asked, steps: Iterable[Step], *, marks: bool = True) -> str:
-    """Write steps as sentences: those of their passages, with the marks that the model does not forget."""
+    """Write steps as sentences, each once: those of their passages, with the marks that the model does not forget."""
     told = []
     for step in steps:
         reference = step.reference if marks and step.answer and cites(asked, step.query.strip()) else None
@@ -84,7 +84,7 @@ def tell(asked: Asked, steps: Iterable[Step], *, marks: bool = True) -> str:
         mark = f" [{reference}]" if reference else ""
         fact = f"{quoted.rstrip('.')}{mark}." if quoted else write_fact(step.query.strip(), step.answer, reference)
         told.append(fact)
-    return " ".join(told)
+    return " ".join(dict.fromkeys(told))
 
 
 def quote(asked: Asked, step: Step) -> str | None:

@@ -55,15 +55,14 @@ def review_path(asked: Asked) -> Values:
     reviewed, judge, passages = review_paragraphs(asked), asked.judge, asked.passages
     read = judge.reads(passages)
     query = "" if reviewed["supported"] else str(reviewed["next_query"])
-    if normalise(query) in {normalise(str(one)) for one in asked.prompt.values.get("tried") or []}:
+    if normalise(query) in {normalise(one) for one in [asked.words, *asked.prompt.texts("tried")]}:
         query = ""
     return {
         "facts": tell(asked, [step for step in asked.gather(read) if step.answer]),
         "last_adds": bool(passages) and passages[-1] in read and bool(judge.useful(passages[-1:])),
-        "missing": "" if reviewed["supported"] else query or asked.words,
-        "supported_answer": reviewed["answer"] or "",
         "next_query": query,
         "guess": _write(query, asked.mind.recalls(query)) if query else "",
+        "supported_answer": reviewed["answer"] or "",
     }
 
 

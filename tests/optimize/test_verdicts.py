@@ -16,15 +16,13 @@ PROGRAM = TreeOfReviews()
 
 
 def step(title: str, relevant: bool, supported: bool = False):
-    missing = None if supported else "a date"
     reply = {
         "facts": "f [1]",
         "last_adds": relevant,
-        "missing": missing,
         "supported_answer": "x" if supported else None,
     }
     asked = {"question": "q", "answer_style": "short", "passages": titled([title]), "tried": []}
-    reply |= {"next_query": None if missing is None else "When?", "guess": None}
+    reply |= {"next_query": None if supported else "When?", "guess": None}
     return last_step(PROGRAM.paragraph_review, reply, **asked)
 
 

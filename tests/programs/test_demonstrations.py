@@ -47,7 +47,7 @@ def review(titles: str | list[str], action: str, program: Any = TREE) -> Any:
 def reply_of(action: str, program: Any) -> dict[str, Any]:
     accepts = action == "accept"
     if program is TREE:
-        reply = {"facts": "Hm [1].", "last_adds": action != "reject", "missing": "" if accepts else "a fact"}
+        reply = {"facts": "Hm [1].", "last_adds": action != "reject"}
         query = "" if accepts else "What is it?"
         return {**reply, "supported_answer": "a" if accepts else "", "next_query": query, "guess": ""}
     reply = {"relevant": action != "reject", "supported": accepts, "analysis": "", "answer": "a" if accepts else None}

@@ -254,7 +254,6 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
     best = {
         "facts": "Some.",
         "last_adds": "true",
-        "missing": "",
         "supported_answer": says,
         "next_query": "",
         "guess": "",
@@ -269,7 +268,7 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
 
 
 @pytest.mark.parametrize(
-    ("missing", "enough"),
+    ("query", "enough"),
     [
         ("", True),
         ("Nothing.", True),
@@ -285,10 +284,10 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
         ("Unknown: where it is", False),
     ],
 )
-def test_a_path_is_enough_where_nothing_is_missing_in_any_words(answering, missing, enough):
-    reply = {"facts": "Some.", "last_adds": "true", "supported_answer": "Vltava", "next_query": "", "guess": ""}
+def test_a_path_is_enough_where_nothing_is_asked_for_in_any_words(answering, query, enough):
+    reply = {"facts": "Some.", "last_adds": "true", "guess": "", "supported_answer": "Vltava"}
     fused = {"final_content": "It is.", "answer": "Vltava"}
-    answering(lambda asked: {**reply, "missing": missing} if asked.wants == "facts" else fused)
+    answering(lambda asked: {**reply, "next_query": query} if asked.wants == "facts" else fused)
     prediction = TreeOfReviews(TableRetriever({Q: "A"}))(question=Q)
     assert (len(prediction.evidence), prediction.tree.nodes[0].action == "accept") == (enough, enough)
 
@@ -298,7 +297,7 @@ def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_rea
         if asked.wants == "final_content":
             return {"final_content": "It is.", "answer": "Vltava"}
         query, adds = f"after {''.join(asked.titles)}", str(asked.titles[-1] in "AB")
-        review = {"facts": "Some.", "last_adds": adds, "missing": "More.", "supported_answer": ""}
+        review = {"facts": "Some.", "last_adds": adds, "supported_answer": ""}
         return {**review, "next_query": query, "guess": ""}
 
     found = {Q: ["A", "Metamorphosis", "X"], "after A": "B", "after AB": "BCD"}
@@ -323,7 +322,7 @@ def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_rea
     ],
 )
 def test_one_assertion_alone_is_the_answer_where_its_facts_keep_a_mark(answering, facts, style, calls, content):
-    review = {"facts": facts, "last_adds": "true", "missing": "", "supported_answer": "Vltava"}
+    review = {"facts": facts, "last_adds": "true", "supported_answer": "Vltava"}
     fused = {"final_content": "Fused.", "answer": "Vltava"}
     engine = answering(lambda asked: {**review, "next_query": "", "guess": ""} if asked.wants == "facts" else fused)
     prediction = TreeOfReviews(TableRetriever({Q: "AB"}))(question=Q, answer_style=style)
@@ -339,7 +338,7 @@ def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fu
         if asked.wants == "final_content":
             return {"final_content": "It is Brno [3].", "answer": "Brno"}
         (title,) = asked.titles
-        told = {"missing": "", "supported_answer": f"of {title} [1]", "next_query": "", "guess": ""}
+        told = {"supported_answer": f"of {title} [1]", "next_query": "", "guess": ""}
         return {"facts": facts[title], "last_adds": "true", **told}
 
     engine = answering(reply)

@@ -472,7 +472,7 @@ def test_a_query_in_quotation_marks_is_searched_and_shown_without_them(name, ans
             **{"plan": ['"q"'], "follow_ups": ['"q"']},
             "planned_chain": [{"query": "`q`", "recalled": None, "sure": False}],
             **{"next_tool_name": "finish" if acted else "search", "next_tool_args": {} if acted else {"query": '"q"'}},
-            **{"last_adds": True, "missing": "all", "complete": True, "promise": 0.5},
+            **{"last_adds": True, "complete": True, "promise": 0.5},
             **{"passage_number": 0, "verdict": "silent", "rest": [], "new_notes": [], "references": []},
             "answer": "null" if "search" in wanted else f"A{next(numbers)}",
         }
