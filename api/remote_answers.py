@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
@@ -124,9 +123,9 @@ class Answering:
         policy = self._parts.settings.policy
         self._pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
 
-    def start(self, program: str, asked: str) -> Future[bytes]:
-        """Begin to answer a question; return its record to come."""
-        return self._pool.start(partial(self._answer, program), asked)
+    def __call__(self, program: str, asked: str) -> bytes:
+        """Answer a question; return its record."""
+        return self._pool.start(partial(self._answer, program), asked).result()
 
     def _answer(self, described: str, asked: str) -> bytes:
         fields = json.loads(asked)

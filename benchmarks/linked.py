@@ -158,7 +158,7 @@ def build_copies(corpus: Path, folder: Path, copies: int) -> dict[str, str]:
 def search_copies(folder: Path, asked: Sequence[str]) -> dict[str, str]:
     """What the links take on disk, and a search in memory and time."""
     linked = cast(LinkedRetriever, load_index(folder, full_check=False))
-    size = sum(path.stat().st_size for path in (folder / "links").iterdir())
+    size = sum(path.stat().st_size for path in folder.glob("*/links/*"))
     count, links = len(linked.passages), len(linked.links.links.items) + len(linked.links.names.items)
 
     def least(one: Retriever) -> str:

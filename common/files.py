@@ -9,21 +9,16 @@ import errno
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
 from .errors import QuestreeError
 
-T = TypeVar("T")
-
 logger = logging.getLogger(__name__)
-
-_READINGS = 20
-"""Of a folder that is swapped each time; a swap spoils three of them at most."""
 
 
 @contextmanager
@@ -169,69 +164,6 @@ def write_atomically(path: Path, text: str) -> None:
             unfinished.write_text(text, encoding="utf-8")
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def swap_folder(finished: Path, folder: Path, former: Path) -> None:
-    """Move a finished folder to its place, and the one that was there, if any, to `former`.
-
-    A kill between the two moves leaves nothing in the place; `restore_folder` puts that right.
-
-    Raises:
-        OSError: if that fails; the former folder is then in its place again.
-    """
-    if not folder.exists():
-        os.replace(finished, folder)
-        return
-    os.replace(folder, former)
-    try:
-        os.replace(finished, folder)
-    except OSError:
-        os.replace(former, folder)
-        raise
-
-
-def restore_folder(folder: Path, former: Path) -> None:
-    """Put the former folder back if a process was killed inside `swap_folder`."""
-    if former.exists() and not folder.exists():
-        os.replace(former, folder)
-
-
-def read_unswapped(folder: Path, former: Callable[[], Path | None], read: Callable[[Path], T]) -> T:
-    """Return what `read` makes of a folder, all of it from one version, though `swap_folder` may replace it meanwhile.
-
-    What was read during a swap is dropped and read again. Between the two moves of a swap, and after a kill there, the
-    former folder is read.
-
-    Args:
-        folder: that may be swapped.
-        former: gives where the swap puts the folder that was there.
-        read: is given the folder to read. It must open all files that it needs before it returns.
-
-    Raises:
-        QuestreeError: if it was swapped during every reading.
-        Exception: that `read` raises.
-    """
-    for _ in range(_READINGS):
-        place, version = _version(folder, former)
-        try:
-            found = read(place)
-        except Exception:
-            if _version(folder, former) == (place, version):
-                raise
-        else:
-            if _version(folder, former) == (place, version):
-                return found
-    raise QuestreeError(f"{folder} is replaced faster than it can be read; try again when that has ended.")
-
-
-def _version(folder: Path, former: Callable[[], Path | None]) -> tuple[Path, tuple[int, int, int] | None]:
-    """Return which of the two folders is there, and what tells it from any other that stood in its place."""
-    for candidate in (lambda: folder, former, lambda: folder):  # once more: the swap may end between the first two
-        with suppress(OSError, ValueError):  # a ValueError: a name that no file can have
-            if place := candidate():
-                found = place.stat()
-                return place, (found.st_dev, found.st_ino, found.st_mtime_ns)
-    return folder, None
 
 
 def file_hash(path: Path) -> str:

@@ -16,7 +16,7 @@ from ..common.errors import IndexRefused, QuestreeError
 from .base import Hits, NeuralRetriever
 from .checkpoints import checkpoint_of, same_checkpoint
 from .contracts import Passages
-from .indexes.chunks import chunk_count, read_record, read_rows
+from .indexes.chunks import chunk_count, read_rows
 from .indexes.contents import IndexManifest, PassageStore
 from .indexes.encoding import encode_corpus
 from .indexes.index_kind import BuildProgress, IndexKind, Order, Written
@@ -96,20 +96,11 @@ def _write(order: Order) -> Written:
             "(window)."
         )
     index = _empty(settings, encoder.dim)
-    folder = order.folder / _VECTORS
-    filled = encode_corpus(
-        folder,
-        encoder,
-        encoder.identity,
-        load=partial(_loaded, checkpoint.name, checkpoint.fingerprint, asdict(usage), encoder.precision),
-        devices=order.devices,
-        cluster=order.cluster,
-        report=order.report,
-        size=lambda rows: rows * encoder.dim * 2,
-    )
+    load = partial(_loaded, checkpoint.name, checkpoint.fingerprint, asdict(usage), encoder.precision)
+    filled = encode_corpus(order, _VECTORS, encoder, encoder.identity, load)
     if settings.factory != _FLAT:
         order.report(BuildProgress(f"building {settings.factory}", len(order.passages), len(order.passages)))
-        _fill(index, settings, folder, len(order.passages), encoder.dim)
+        _fill(index, settings, order.folder / _VECTORS, len(order.passages), encoder.dim)
         _save(index, order.folder / _INDEX)
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
@@ -161,22 +152,22 @@ def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int, dim:
     """Train an index on a sample if it needs that, and add every vector, a chunk at a time."""
     with _told_of(settings, dim):
         if not index.is_trained:
-            index.train(_sample(folder, passages, dim, settings.sample))
-        for rows in _chunks(folder, passages, dim):
+            index.train(_sample(folder, passages, settings.sample))
+        for rows in _chunks(folder, passages):
             index.add(rows)
 
 
-def _chunks(folder: Path, passages: int, dim: int) -> Iterator[np.ndarray[Any, Any]]:
+def _chunks(folder: Path, passages: int) -> Iterator[np.ndarray[Any, Any]]:
     """Yield the (rows, dim) float32 of each chunk."""
     for number in range(chunk_count(passages)):
-        yield read_rows(folder, number, read_record(folder, number), dim)[:].astype("float32")
+        yield read_rows(folder, number).astype("float32")
 
 
-def _sample(folder: Path, passages: int, dim: int, most: int) -> np.ndarray[Any, Any]:
+def _sample(folder: Path, passages: int, most: int) -> np.ndarray[Any, Any]:
     """Return (at most so many, dim) float32: a seeded choice of the vectors, the same for the same corpus."""
     chosen = np.sort(np.random.default_rng(_SEED).permutation(passages)[:most])
     found, first = [], 0
-    for rows in _chunks(folder, passages, dim):
+    for rows in _chunks(folder, passages):
         within = chosen[(chosen >= first) & (chosen < first + len(rows))] - first
         found.append(rows[within])
         first += len(rows)

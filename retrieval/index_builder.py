@@ -14,7 +14,7 @@ from ..common.files import make_folder
 from .corpora.corpus import BadLine, CorpusSource
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
-from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, manifest_in, read_manifest, seal
+from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, read_manifest, seal
 from .indexes.index_kind import IndexKind, Order, Report, store_corpus
 from .passage import Passage
 
@@ -40,7 +40,7 @@ def build_index(
     overwrite: bool = False,
     progress: Report = lambda _: None,
 ) -> Path:
-    """Build an index in ``OUT.building``, put it at ``out`` and return that path.
+    """Build an index at ``out`` and return that path.
 
     If it is interrupted, even killed, the same call continues it: the corpus is read again, finished chunks of
     passages are checked and kept if passages, checkpoint and precision are the same, and the index is, byte for byte,
@@ -111,7 +111,8 @@ def add_to_index(
     source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)
     read_manifest(folder)  # where there is no index, nothing is made
     with building(folder, overwrite=True) as work:
-        manifest = manifest_in(folder)  # now nobody else can replace it
+        manifest = read_manifest(folder)  # now nobody else can replace it
+        held = folder / manifest.version
         kind = known_kind(folder, manifest)
         if kind.cannot_add:
             raise QuestreeError(
@@ -119,9 +120,9 @@ def add_to_index(
                 "Build it again from the whole corpus."
             )
         kind.check_encodes(*(["--on"] if cluster else []))
-        record = store_corpus(work.folder, source, progress, (manifest.corpus, PassageStore(folder)))
+        record = store_corpus(work.folder, source, progress, (manifest.corpus, PassageStore(held)))
         if kind.work:
-            _link(folder / kind.work, work.folder / kind.work)
+            _link(held / kind.work, work.folder / kind.work)
         order = {**kind.again(manifest), "devices": devices, "cluster": cluster, "report": progress}
         _write(work, kind, record, order)
     return folder
@@ -138,9 +139,9 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
         corpus=corpus.model_copy(update={"filled": written.filled}),
     )
     surplus = kind.work if kind.cannot_add else ""
-    seal(work.folder, manifest, without=[MARK, surplus])
     if surplus:
         work.remove(surplus)
+    seal(work.folder, manifest, without=[MARK])
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 
 

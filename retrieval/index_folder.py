@@ -7,16 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from ..common.errors import CheckpointError, IndexRefused, QuestreeError, unknown_name
-from ..common.files import read_unswapped
 from ..common.lazy import PartsByName
 from .base import IndexRetriever, reopened
-from .indexes.contents import (
-    IndexManifest,
-    PassageStore,
-    corpus_hash,
-    former_folder,
-    manifest_in,
-)
+from .indexes.contents import IndexManifest, PassageStore, corpus_hash, read_index
 from .indexes.index_kind import IndexKind
 from .passage import Passage
 
@@ -69,9 +62,7 @@ def load_index(
         CheckpointError: if its checkpoint cannot be found or loaded.
     """
     folder = Path(folder)
-    manifest, retriever = read_unswapped(
-        folder, lambda: former_folder(folder), lambda place: _loaded(place, checkpoint, full=full_check)
-    )
+    manifest, retriever = read_index(folder, partial(_loaded, folder, checkpoint), full=full_check)
     if corpus is not None:
         from .corpora.corpus import CorpusSource
 
@@ -85,19 +76,20 @@ def load_index(
     return retriever
 
 
-def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple[IndexManifest, IndexRetriever]:
-    manifest = manifest_in(folder, full=full)
-    passages = PassageStore(folder)
+def _loaded(
+    index: Path, checkpoint: str | Path | None, place: Path, manifest: IndexManifest
+) -> tuple[IndexManifest, IndexRetriever]:
+    passages = PassageStore(place)
     if len(passages) != manifest.corpus.passages:
-        raise IndexRefused(f"{folder} is damaged: it holds {len(passages)} passages of {manifest.corpus.passages}.")
-    kind = known_kind(folder, manifest)
+        raise IndexRefused(f"{index} is damaged: it holds {len(passages)} passages of {manifest.corpus.passages}.")
+    kind = known_kind(index, manifest)
     try:
-        return manifest, kind.load(folder, manifest, passages, checkpoint)
+        return manifest, kind.load(place, manifest, passages, checkpoint)
     except (IndexRefused, CheckpointError):
         raise
     except (KeyError, TypeError, QuestreeError) as problem:
         told = str(problem).rstrip(".")
-        raise IndexRefused(f"{folder} is foreign: its manifest's settings are not known here ({told}).") from problem
+        raise IndexRefused(f"{index} is foreign: its manifest's settings are not known here ({told}).") from problem
 
 
 def known_kind(folder: Path, manifest: IndexManifest) -> IndexKind:

@@ -19,7 +19,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 
 LINES = {  # all lines of Python: a budget that is only ever lowered, with room for a method, a retriever and a task
-    "retrieval": 9440,  # behind each, what the room is to have in the end: 7400, and linked/
+    "retrieval": 9260,  # behind each, what the room is to have in the end: 7400, and linked/
     "evaluation": 6100,  # 5000
     "programs": 7640,  # 6200, and evidence-chain
     "optimize": 5040,  # 4500
@@ -27,12 +27,12 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "simulate": 2760,  # 2100
     "lm": 3080,  # 1900
     "data": 2720,  # 2700
-    "common": 1425,  # 1200
+    "common": 1365,  # 1200
     "service": 1950,  # with pages 2700
     "metrics": 1380,  # 1300
     "pages": 1020,
     "signatures": 1110,  # 1100
-    "tests": 32900,  # 28000
+    "tests": 32810,  # 28000
     "benchmarks": 3410,  # 3200
 }
 

@@ -22,7 +22,7 @@ _Corpus = Annotated[
         "folder), KILT's knowledge source; also .gz, .bz2, .xz."
     ),
 ]
-_Out = Annotated[Path | None, typer.Option(help="Folder of the index. While it is being built, it is OUT.building.")]
+_Out = Annotated[Path | None, typer.Option(help="Folder of the index.")]
 _Engine = Annotated[
     str | None,
     typer.Option(

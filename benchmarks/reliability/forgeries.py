@@ -252,8 +252,8 @@ KINDS = {
     "index": Kind(
         lambda folder: build_index(PASSAGES, folder, kind="bm25"),
         _read_index,
-        ("passages.jsonl", "questree-index.json"),
-        ("passages.offsets.npy",),
+        ("version-1/passages.jsonl", "questree-index.json"),
+        ("version-1/passages.offsets.npy",),
         sealed="questree-index.json",
     ),
 }

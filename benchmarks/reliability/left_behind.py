@@ -11,7 +11,7 @@ from typing import Any
 from questree.evaluation.run_file import NAME, EmptyFileError, reading
 from questree.evaluation.stored_runs import records_of
 
-RUN, BUILDING = "run", "run.building"
+RUN = "run"
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
 _PAID = {"cached", "tokens_in", "tokens_out", "cost", "paid"}  # a reply that comes from the cache was paid for before
 
@@ -91,10 +91,9 @@ def _answers(run: Path) -> dict[str, Any]:
 
 def _chunks(folder: Path) -> dict[str, Any]:
     found = {}
-    for place in (BUILDING, RUN):
-        for file in sorted((folder / place).rglob("*.chunk.json")):
-            about = file.stat()
-            found[f"chunk {file.name[:6]}"] = (about.st_ino, about.st_mtime_ns)
+    for file in sorted((folder / RUN).rglob("*.chunk.json")):
+        about = file.stat()
+        found[f"chunk {file.name[:6]}"] = (about.st_ino, about.st_mtime_ns)
     return found
 
 

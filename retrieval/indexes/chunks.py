@@ -6,18 +6,17 @@ interrupted run, or of an index to which passages are added, can be checked and 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ...common.errors import IndexRefused
-from ...common.files import replacing
+from ...common.files import file_hash, replacing
+from ...common.json_files import check_regular
 from ...common.manifests import json_hash
 from .contents import PassageStore
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 CHUNK = 1024
 """Passages in a chunk: some 30 MB of token embeddings, a quarter of a minute of encoding on two cores."""
-ROWS = {"f2": ".f16", "u1": ".u8"}
-"""The ends of the names of files of rows, by the rows' type."""
+ROWS = ".npy"
+"""The end of the names of files of rows."""
 
 
 class PassageEncoder(Protocol):
@@ -64,7 +63,7 @@ class ChunkRecord:
         made_from: the hash of its texts and of its encoder.
         lengths: the number of rows of each of its passages.
         filled: how many of its passages fill the encoder's window.
-        sha256: over all of this and the rows.
+        sha256: over all of this and the file of its rows.
     """
 
     made_from: str
@@ -73,11 +72,9 @@ class ChunkRecord:
     sha256: str
 
     @classmethod
-    def of(cls, made_from: str, lengths: Sequence[int], filled: int, rows: bytes | memoryview) -> ChunkRecord:
-        """Return the record of rows."""
-        digest = hashlib.sha256(json.dumps([made_from, list(lengths), filled]).encode())
-        digest.update(rows)
-        return cls(made_from, list(lengths), filled, digest.hexdigest())
+    def of(cls, made_from: str, lengths: list[int], filled: int, rows: Path) -> ChunkRecord:
+        """Return the record of a file of rows."""
+        return cls(made_from, lengths, filled, json_hash([made_from, lengths, filled, file_hash(rows)]))
 
 
 def chunk_count(passages: int) -> int:
@@ -112,34 +109,31 @@ def source_of(texts: Sequence[str], encoder: str) -> str:
 
 def encoded(
     texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None] = lambda _: None
-) -> tuple[list[int], int, memoryview]:
+) -> tuple[list[int], int, np.ndarray[Any, Any]]:
     """Return the number of rows of each text, how many texts fill the window, and all rows one behind the other."""
     before = encoder.filled
     matrices = [matrix.numpy() for matrix in encoder.passages(texts, progress)]
     rows = np.ascontiguousarray(np.concatenate(matrices), dtype=encoder.row_type)
-    return [len(matrix) for matrix in matrices], encoder.filled - before, rows.data.cast("B")
+    return [len(matrix) for matrix in matrices], encoder.filled - before, rows
 
 
 def write_chunk(
     folder: Path,
     number: int,
     passages: PassageStore,
-    encoder: PassageEncoder,
+    encode: Callable[[list[str]], tuple[list[int], int, np.ndarray[Any, Any]]],
     identity: str,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> ChunkRecord:
-    """Encode the passages of a chunk, write it and return its record."""
+    """Write what `encode` makes of the texts of a chunk, as `encoded` does; the record, which is returned, last."""
     texts = texts_of(passages, number)
-    lengths, filled, rows = encoded(texts, encoder, progress)
-    record = ChunkRecord.of(source_of(texts, identity), lengths, filled, rows)
-    store_chunk(folder, number, record, rows, encoder.row_type)
+    lengths, filled, rows = encode(texts)
+    # new files, never old ones in place: an enlarged index shares its files with the former, by links
+    with replacing(rows_file(folder, number)) as unfinished, unfinished.open("wb") as file:
+        np.save(file, rows, allow_pickle=False)
+    record = ChunkRecord.of(source_of(texts, identity), lengths, filled, rows_file(folder, number))
+    with replacing(_record_file(folder, number)) as unfinished:
+        unfinished.write_text(json.dumps(asdict(record)))
     return record
-
-
-def store_chunk(folder: Path, number: int, record: ChunkRecord, rows: bytes | memoryview, row_type: str) -> None:
-    """Write a chunk; its record is written last."""
-    _write(rows_file(folder, number, row_type), rows)
-    _write(_record_file(folder, number), json.dumps(asdict(record)).encode())
 
 
 def read_record(folder: Path, number: int) -> ChunkRecord:
@@ -151,44 +145,34 @@ def read_record(folder: Path, number: int) -> ChunkRecord:
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
 
 
-def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> bool:
+def is_whole(folder: Path, number: int, record: ChunkRecord) -> bool:
     """Tell whether the rows of a chunk are those of its record."""
-    try:
-        rows = read_rows(folder, number, record, dim, row_type)
-    except IndexRefused:
-        return False
-    return record == ChunkRecord.of(record.made_from, record.lengths, record.filled, rows.data.cast("B"))
+    rows = rows_file(folder, number)
+    return rows.is_file() and record == ChunkRecord.of(record.made_from, record.lengths, record.filled, rows)
 
 
-def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> np.ndarray[Any, Any]:
+def read_rows(folder: Path, number: int) -> np.ndarray[Any, Any]:
     """Return the (rows, dim) of a chunk, mapped from the disk."""
-    path, shape = rows_file(folder, number, row_type), (sum(record.lengths), dim)
-    expected = int(row_type[1]) * prod(shape)
+    path = rows_file(folder, number)
     try:
-        if path.stat().st_size != expected:
-            raise ValueError(f"it has {path.stat().st_size} bytes of {expected}")
-        return np.memmap(path, row_type, "r", shape=shape)
-    except (OSError, ValueError, TypeError) as problem:
+        check_regular(path.stat())
+        rows: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as problem:
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
+    return rows
 
 
-def remove_others(folder: Path, numbers: Iterable[int], row_type: str = "f2") -> None:
+def remove_others(folder: Path, numbers: Iterable[int]) -> None:
     """Remove all but these chunks from the folder, such as files of a killed writer or of a longer corpus."""
-    kept = [path for number in numbers for path in (rows_file(folder, number, row_type), _record_file(folder, number))]
+    kept = [path for number in numbers for path in (rows_file(folder, number), _record_file(folder, number))]
     for found in set(folder.iterdir()).difference(kept):
         found.unlink()
 
 
-def rows_file(folder: Path, number: int, row_type: str = "f2") -> Path:
+def rows_file(folder: Path, number: int) -> Path:
     """Return where a chunk's rows are."""
-    return folder / f"{number:06d}{ROWS[row_type]}"
+    return folder / f"{number:06d}{ROWS}"
 
 
 def _record_file(folder: Path, number: int) -> Path:
     return folder / f"{number:06d}.chunk.json"
-
-
-def _write(path: Path, content: bytes | memoryview) -> None:
-    """Write a new file, never an old one in place: an enlarged index shares its files with the former, by links."""
-    with replacing(path) as unfinished:
-        unfinished.write_bytes(content)

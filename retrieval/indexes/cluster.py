@@ -6,28 +6,24 @@ that is lost again, and gives it its jobs anew. Ray is imported here, and by not
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from logging.handlers import QueueHandler
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from typing import Any
 
 from ...common.errors import QuestreeError, needs_extra
 from ...common.manifests import installed_versions
 from ...common.secrets import without_secrets
-from ...common.text import printable
 
 LOCAL = "ray"
 ATTEMPTS = 3  # at a job, if its worker is lost
@@ -35,7 +31,6 @@ RESTARTS = 100  # of a worker: machines of a cluster may come and go
 CORE_GROUP = 4  # cores of a worker that computes: more of them for one encoder gain little
 PATIENCE = 600.0  # seconds without any worker: it may load a large index, or wait for cores that others use
 
-_ANSWER = 10.0  # seconds in which the head of a cluster must answer
 _OBJECTS = 512 * 2**20  # bytes of results on their way, in a cluster of this machine alone
 _SAME = ("questree", "dspy")  # packages that must have one version everywhere
 _TOO_SLOW = "timed out during startup"  # Ray's words
@@ -44,6 +39,9 @@ _OWN_LINES = "RAY_DEDUP_LOGS_SKIP_REGEX"  # lines that Ray leaves out of those w
 
 logger = logging.getLogger(__name__)
 
+Work = Callable[..., bytes]
+"""What does the jobs in the process of a worker, several at a time if it waits for others; it is made from JSON."""
+
 
 class ClusterError(QuestreeError):
     """A cluster that cannot be used, or that cannot do what it is given."""
@@ -51,13 +49,6 @@ class ClusterError(QuestreeError):
 
 class WorkerLostError(ClusterError):
     """A job at which several workers were lost."""
-
-
-class Work(Protocol):
-    """What does the work in the process of a worker; it is made from JSON."""
-
-    def start(self, *job: str) -> Future[bytes]:
-        """Begin a job; return its result to come."""
 
 
 @contextmanager
@@ -80,13 +71,13 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         if on == LOCAL:
             _start_here(ray)
         else:
-            _check_answers(on)
             ray.init(on, **_QUIET)
-    except ClusterError:
-        raise
     except Exception as error:  # of Ray, gRPC and the operating system
         ray.shutdown()  # after a failure to join, Ray would still take every later call for one to that cluster
-        hint = " Is this the port of Ray's client server, and does it want a token (RAY_AUTH_MODE=token)?"
+        hint = (
+            " Start one there (`ray start --head`); name the port of Ray's client server; and does it want a token "
+            "(RAY_AUTH_MODE=token)?"
+        )
         said = f"The cluster {on} cannot be used: {_in_one_line(error)}."
         raise ClusterError(said + (hint if isinstance(error, ConnectionError) else "")) from error
     try:
@@ -108,18 +99,6 @@ def _start_here(ray: Any) -> None:
         start()
 
 
-def _check_answers(on: str) -> None:
-    """Check that something listens at the address: Ray would try for a minute."""
-    address = urlsplit(on)
-    try:
-        socket.create_connection((address.hostname, address.port), timeout=_ANSWER).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise ClusterError(
-            f"No Ray cluster answers at {on} ({error}). Start one there (`ray start --head`), or name `--on ray` for "
-            "this machine."
-        ) from None
-
-
 @dataclass(frozen=True)
 class Cluster:
     """A cluster that this process is connected to.
@@ -131,20 +110,17 @@ class Cluster:
     ray: Any
     wanted: int | None = None
 
-    @contextmanager
-    def waiting(self, made_by: str, given: Any, *, jobs: int) -> Iterator[Workers]:
-        """Start workers that mostly wait for others, each with several jobs at a time; they end with the block.
+    def waiting(self, made_by: str, given: Any, *, jobs: int) -> Workers:
+        """Start workers that mostly wait for others, each with several jobs at a time; they end with a ``with`` block.
 
         Args:
             made_by: ``module:name`` of what makes the work from what is given.
         """
         cores = sum(self._each("CPU"))
         number = self.wanted or max(1, min(jobs, int(cores)))
-        with self._workers(made_by, given, number, places=-(-jobs // number), num_cpus=min(1.0, cores / number)) as all:
-            yield all
+        return self._workers(made_by, given, number, places=-(-jobs // number), num_cpus=min(1.0, cores / number))
 
-    @contextmanager
-    def computing(self, made_by: str, given: Any) -> Iterator[Workers]:
+    def computing(self, made_by: str, given: Any) -> Workers:
         """Start workers that compute, one job at a time: one for each GPU, or for each group of cores.
 
         Args:
@@ -152,42 +128,39 @@ class Cluster:
         """
         cores = [int(node) for node in self._each("CPU")]
         if gpus := int(sum(self._each("GPU"))):
-            number, needs = self.wanted or gpus, {"num_gpus": 1}
-        else:
-            group = max(1, min(CORE_GROUP, min(cores, default=1), sum(cores) // (self.wanted or 1)))
-            number, needs = self.wanted or max(1, sum(cores) // group), {"num_cpus": group}
-        with self._workers(made_by, given, number, places=1, **needs) as all:
-            yield all
+            return self._workers(made_by, given, self.wanted or gpus, num_gpus=1)
+        group = max(1, min(CORE_GROUP, min(cores, default=1), sum(cores) // (self.wanted or 1)))
+        return self._workers(made_by, given, self.wanted or max(1, sum(cores) // group), num_cpus=group)
 
     def _each(self, resource: str) -> list[float]:
         """Return how much of a resource each node has that has some."""
         nodes = (node["Resources"].get(resource, 0) for node in self.ray.nodes() if node["Alive"])
         return [amount for amount in nodes if amount]
 
-    @contextmanager
-    def _workers(self, made_by: str, given: Any, number: int, *, places: int, **needs: float) -> Iterator[Workers]:
-        actor = self.ray.remote(_Worker).options(
-            scheduling_strategy="SPREAD", max_restarts=RESTARTS, max_task_retries=ATTEMPTS - 1, **needs
-        )
+    def _workers(self, made_by: str, given: Any, number: int, *, places: int = 1, **needs: float) -> Workers:
+        lasting = {"max_restarts": RESTARTS, "max_task_retries": ATTEMPTS - 1, "max_concurrency": places}
+        actor = self.ray.remote(_Worker).options(scheduling_strategy="SPREAD", **lasting, **needs)
         with _connection():
             actors = [actor.remote(made_by, json.dumps(given), os.getcwd()) for _ in range(number)]
-            workers = Workers(self.ray, actors, places)
-        try:
-            yield workers
-        finally:
-            workers.end()
+            return Workers(self.ray, actors, places)
 
 
 class Workers:
-    """Workers of one kind, which Ray starts again if they are lost."""
+    """Workers of one kind, which Ray starts again if they are lost. They end with a ``with`` block."""
 
     def __init__(self, ray: Any, actors: Sequence[Any], places: int):
         self.number, self._ray, self._places = len(actors), ray, places
         self._left, self._begun = list(actors), False  # whether one of them has started
         self._free = SimpleQueue[Any]()  # workers with room for a job; None when nobody gets one any more
-        self._problem, self._warned, self._lock = "", set[str](), Lock()
+        self._problem, self._lock = "", Lock()
         for actor in actors:
             actor.ready.remote().future().add_done_callback(partial(self._hear, actor))
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def share(self, content: str) -> Any:
         """Return what stands for a long text in a job; the text goes to each machine once."""
@@ -200,7 +173,7 @@ class Workers:
             worker = self._take()
             try:
                 with _connection():
-                    problem, result, warnings = worker.do.remote(*job).future().result()
+                    problem, result = worker.do.remote(*job).future().result()
             except errors.ActorDiedError as error:  # Ray starts it no more
                 self._drop(worker, _in_one_line(error))
                 continue
@@ -212,11 +185,6 @@ class Workers:
                     f"{ATTEMPTS} workers were lost at it, often for lack of memory: {_in_one_line(error)}"
                 ) from error
             self._free.put(worker)
-            with self._lock:
-                for said in dict.fromkeys(map(printable, warnings)):
-                    if said not in self._warned:
-                        logger.warning("A worker warned: %s", said)
-                    self._warned.add(said)
             if problem:
                 raise ClusterError(problem)
             return bytes(result)
@@ -234,25 +202,27 @@ class Workers:
 
     def _take(self) -> Any:
         """Return a worker that has room for a job."""
-        while True:
-            with suppress(Empty):
-                worker = self._free.get(timeout=None if self._begun else PATIENCE)
-                if worker is not None and not self._problem:
-                    return worker
-                self._free.put(None)  # for the next who waits
-                raise ClusterError(self._problem)
-            if not self._begun:
-                self._stop(
-                    f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray status` "
-                    "there tells), or fewer than --workers asks for."
-                )
+        try:
+            worker = self._free.get(timeout=None if self._begun else PATIENCE)
+        except Empty:
+            if self._begun:
+                return self._take()
+            self._stop(
+                f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray status` "
+                "there tells), or fewer than --workers asks for."
+            )
+            worker = None
+        if worker is None or self._problem:
+            self._free.put(None)  # for the next who waits
+            raise ClusterError(self._problem)
+        return worker
 
     def _hear(self, worker: Any, ready: Future[tuple[str, dict[str, str]]]) -> None:
         """Take what a new worker says of itself. Called on Ray's own thread, which must wait for nothing."""
         try:
             problem, versions = ready.result()
         except Exception as error:  # it died as it started, as often as it was tried
-            self._drop(worker, _not_started(error))
+            self._drop(worker, f"The cluster cannot start workers: {_in_one_line(error)}")
             return
         if problem := problem or _other_versions(versions):
             self._stop(problem)
@@ -290,21 +260,11 @@ def _other_versions(there: dict[str, str]) -> str:
     return f"The cluster has {listed[0]}, and here is {listed[1]}: install the same on every machine."
 
 
-def _not_started(error: Exception) -> str:
-    said = _in_one_line(error)
-    if "No module named" in said:
-        return f"Questree is not installed where the cluster runs its workers; install it there. Ray said: {said}"
-    return f"The cluster cannot start workers: {said}"
-
-
 class _Worker:
     """The process of a worker. Everything that it tells is plain text or bytes."""
 
     def __init__(self, made_by: str, given: str, folder: str):
-        self._problem, self._warnings = "", SimpleQueue[logging.LogRecord]()
-        handler = QueueHandler(self._warnings)
-        handler.setLevel(logging.WARNING)
-        logging.getLogger(__name__.partition(".")[0]).addHandler(handler)
+        self._problem = ""
         with suppress(OSError):  # on a machine without that folder, paths must be absolute
             os.chdir(folder)
         module, _, name = made_by.partition(":")
@@ -313,18 +273,16 @@ class _Worker:
         except Exception as error:
             self._problem = _told(error)
 
-    async def ready(self) -> tuple[str, dict[str, str]]:
+    def ready(self) -> tuple[str, dict[str, str]]:
         """Return why it cannot work, if so, and the versions of what must be the same everywhere."""
         return self._problem, installed_versions(_SAME)
 
-    async def do(self, *job: str) -> tuple[str, bytes, list[str]]:
-        """Return why a job could not be done, if so, its result, and what was warned of since the last one."""
+    def do(self, *job: str) -> tuple[str, bytes]:
+        """Return why a job could not be done, if so, and its result."""
         try:
-            problem, result = "", await asyncio.wrap_future(self._work.start(*job))
+            return "", self._work(*job)
         except Exception as error:
-            problem, result = _told(error), b""
-        warnings = [self._warnings.get() for _ in range(self._warnings.qsize())]
-        return problem, result, [without_secrets(warning.getMessage()) for warning in warnings]
+            return _told(error), b""
 
 
 def _told(error: Exception) -> str:

@@ -1,23 +1,21 @@
-"""The construction of an index in a folder: visible, locked, kept if it is interrupted, moved when it is done."""
+"""The construction of an index: a new version in its folder, which is kept if it is interrupted."""
 
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from ...common.errors import QuestreeError
-from ...common.files import check_name, make_folder, new_file, restore_folder, swap_folder
+from ...common.files import alone_in, make_folder, new_file
 from ...common.text import readable_size
 from .chunks import ROWS
-from .contents import NAME, OFFSETS, PASSAGES, former_folder
+from .contents import NAME, OFFSETS, PASSAGES, held_version
 
+LOCK = "lock"
 MARK = ".questree-building"
 """The file that marks a folder as one that may be emptied."""
 
@@ -27,8 +25,8 @@ class Construction:
     """An index under construction.
 
     Attributes:
-        folder: ``OUT.building``.
-        out: where the index will be.
+        folder: ``OUT/version-…``, the new version.
+        out: the folder of the index.
     """
 
     folder: Path
@@ -50,11 +48,11 @@ class Construction:
 
     def leave(self) -> str:
         """Keep what the next build can use and say so, or remove the folder and return nothing."""
-        sizes = [path.stat().st_size for path in self.folder.glob("*/*") if path.suffix in ROWS.values()]
+        if held_version(self.out) == self.folder:
+            return "It is finished."
+        sizes = [path.stat().st_size for path in self.folder.glob("*/*") if path.suffix == ROWS]
         if not sizes:
-            with suppress(OSError):  # moved first: a half of it, after a kill, must not pass for the user's
-                os.replace(self.folder, former_folder(self.out))
-            shutil.rmtree(former_folder(self.out), ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
             return ""
         return (
             f"What is encoded ({readable_size(sum(sizes))}) is kept in {self.folder}: the same command goes on from "
@@ -62,14 +60,9 @@ class Construction:
         )
 
 
-def lock_file(out: Path) -> Path:
-    """Return the lock of the process that builds at ``out``. It stands beside the folders, which are moved."""
-    return out.with_name(f".{out.name}.questree-lock")
-
-
 @contextmanager
 def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
-    """Give a folder beside ``out``, and put it in the place of ``out`` when the block ends well.
+    """Give a folder for a new version of the index at ``out``, which the block finishes by `seal`.
 
     If it ends otherwise, the folder stays if it holds work that the next build of ``out`` can use. Only an index is
     ever overwritten.
@@ -77,23 +70,24 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
     Raises:
         KeyboardInterrupt: if the user stopped it, with a sentence on how to go on.
     """
-    check_name(out)
-    work, former = Construction(out.with_name(f"{out.name}.building"), out), former_folder(out)
+    _check_target(out)
     with _alone(out):
-        restore_folder(out, former)  # of a process that was killed while it moved folders
-        shutil.rmtree(former, ignore_errors=True)
-        _check_target(out, overwrite=overwrite)
+        if (out / NAME).is_file() and not overwrite:
+            raise QuestreeError(
+                f"{out} already holds an index. Choose another --out, overwrite it (--overwrite), or add to it (--add)."
+            )
+        work = Construction(_next_version(out), out)
         _make(work.folder)
         try:
             yield work
-            swap_folder(work.folder, out, former)
-            (out / MARK).unlink()
-            shutil.rmtree(former, ignore_errors=True)
+            (work.folder / MARK).unlink()
+            for former in set(_versions(out)) - {work.folder}:
+                shutil.rmtree(former, ignore_errors=True)
         except KeyboardInterrupt as stop:
             how = work.leave() or "nothing is left of it; run the same command to begin again"
             raise KeyboardInterrupt(how) from stop
         except Exception as problem:
-            full = _disk_is_full(problem, out.parent)  # asked before what fills it is removed
+            full = _disk_is_full(problem, out)  # asked before what fills it is removed
             left = work.leave()
             if full:
                 told = f"The disk at {out.parent} is full. Free some space, or choose another --out."
@@ -108,23 +102,14 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Keep other processes from building at ``out`` while the block runs."""
-    lock = FileLock(lock_file(out), timeout=0)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout:
-        if not lock_file(out).exists():  # a folder in which no file can be made, as in /proc, looks like one in use
-            raise QuestreeError(f"No index can be made at {out}: {out.parent} takes no files.") from None
-        raise QuestreeError(f"Another process is building {out}. Wait for it, or end it.") from None
-    except OSError as problem:
-        raise QuestreeError(f"No index can be made at {out}: {problem.strerror or problem}.") from problem
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            lock_file(out).unlink()  # while it is held: filelock gives nobody a lock on a file that is gone
-        lock.release()
+    """Keep other processes from building at ``out`` while the block runs, and leave no folder with nothing in it."""
+    with alone_in(out, "an index"):
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # while it is held: filelock gives nobody a lock on a file that is gone
+                (out / LOCK).unlink()
+                out.rmdir()
 
 
 def _make(folder: Path) -> None:
@@ -148,12 +133,21 @@ def _disk_is_full(problem: Exception, folder: Path) -> bool:
     return shutil.disk_usage(folder).free < 1 << 20
 
 
-def _check_target(out: Path, *, overwrite: bool) -> None:
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    if not (out / NAME).is_file():
+def _check_target(out: Path) -> None:
+    """Refuse a folder that holds something else than an index or what a build left."""
+    others = [path for path in out.glob("*") if path.name != LOCK and not (path / MARK).exists()]
+    if out.is_file() or (others and not (out / NAME).is_file()):
         raise QuestreeError(f"{out} exists and is no index of questree's: it is left as it is. Choose another --out.")
-    if not overwrite:
-        raise QuestreeError(
-            f"{out} already holds an index. Choose another --out, overwrite it (--overwrite), or add to it (--add)."
-        )
+
+
+def _versions(out: Path) -> list[Path]:
+    return [path for path in out.glob("version-*") if path.name[8:].isdecimal()]
+
+
+def _next_version(out: Path) -> Path:
+    """Return the folder in which a build goes on that was interrupted, or that of a new version."""
+    held = held_version(out)
+    if held is not None:
+        (held / MARK).unlink(missing_ok=True)  # of a process that was killed when it had finished
+    begun = [path for path in _versions(out) if (path / MARK).exists()]
+    return begun[0] if begun else out / f"version-{1 + max((int(path.name[8:]) for path in _versions(out)), default=0)}"

@@ -1,27 +1,28 @@
-"""The contents of an index folder: its passages, and its manifest, written last, which proves the index complete."""
+"""The contents of an index folder: its manifest, written last, and the version that the manifest names."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from ...common.errors import IndexRefused
-from ...common.files import new_file, read_unswapped, write_atomically
+from ...common.files import new_file, write_atomically
 from ...common.json_files import validate
 from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
 from ..passage import Passage
 
+T = TypeVar("T")
+
 NAME = "questree-index.json"
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
-FORMAT = 3
+FORMAT = 4
 _KIND = ManifestKind("index", FORMAT, "build it again", sealed=True, error=IndexRefused)
 _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
 
@@ -52,7 +53,12 @@ class CorpusRecord(BaseModel):
 
 
 class IndexManifest(BaseModel):
-    """What an index folder holds and what it was made from; ``checksum`` is of all the rest."""
+    """What an index folder holds and what it was made from.
+
+    Attributes:
+        version: the folder in it that holds the index; another one is being written, or is left from a kill.
+        checksum: of all the rest.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,6 +67,7 @@ class IndexManifest(BaseModel):
     settings: dict[str, Any]
     checkpoint: CheckpointRecord | None = None
     corpus: CorpusRecord
+    version: str = Field(default="version-1", pattern=r"^version-\d{1,9}$")
     files: dict[str, FileRecord] = {}
     versions: dict[str, str] = {}
     checksum: str = ""
@@ -73,22 +80,6 @@ class IndexManifest(BaseModel):
         return json_hash(made_from, ascii=True)[:16]
 
 
-def seal(folder: Path, manifest: IndexManifest, without: Collection[str] = ()) -> IndexManifest:
-    """Write the manifest of a finished index, with every file and the libraries' versions, and return it."""
-    paths = sorted(p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] not in without)
-    files = {path.relative_to(folder).as_posix(): FileRecord.of(path) for path in paths}
-    unsealed = manifest.model_copy(update={"files": files, "versions": installed_versions(_LIBRARIES)})
-    sealed = unsealed.model_copy(update={"checksum": checksum_of(unsealed.model_dump(mode="json"))})
-    write_atomically(folder / NAME, sealed.model_dump_json(indent=2) + "\n")
-    return sealed
-
-
-def former_folder(folder: Path) -> Path:
-    """Return where the index in a folder is moved when a new one takes its place."""
-    whole = Path(os.path.abspath(folder))  # "." has no name
-    return whole.with_name(f".{whole.name}.questree-former")
-
-
 def read_manifest(folder: Path, *, full: bool = False) -> IndexManifest:
     """Return the manifest of an index, after a look at its files.
 
@@ -99,20 +90,63 @@ def read_manifest(folder: Path, *, full: bool = False) -> IndexManifest:
     Raises:
         IndexRefused: if there is no index, or it is incomplete, foreign, of another format, or damaged.
     """
-    return read_unswapped(folder, lambda: former_folder(folder), lambda place: manifest_in(place, full=full))
+    return read_index(folder, lambda _, manifest: manifest, full=full)
 
 
-def manifest_in(folder: Path, *, full: bool = False) -> IndexManifest:
-    """Return what `read_manifest` returns, of a folder that nobody swaps; raise what it raises."""
+def read_index(folder: Path, read: Callable[[Path, IndexManifest], T], *, full: bool = False) -> T:
+    """Return what `read` makes of an index; once more if another process replaced the index meanwhile.
+
+    Args:
+        folder: of the index.
+        read: is given the folder of the version that holds, and its manifest. What it opens stays as it was, also
+            when another version takes its place.
+        full: as for `read_manifest`.
+
+    Raises:
+        IndexRefused: as `read_manifest` does, and as `read` does.
+    """
+    manifest = _manifest(folder)
+    try:
+        _KIND.check_files(folder, manifest.files, full=full)
+        return read(folder / manifest.version, manifest)
+    except IndexRefused:
+        if _manifest(folder) == manifest:
+            raise
+    return read_index(folder, read, full=full)
+
+
+def held_version(folder: Path) -> Path | None:
+    """Return the folder of the version that an index is; None if there is no index, or its manifest is damaged."""
+    try:
+        return folder / _manifest(folder).version
+    except IndexRefused:
+        return None
+
+
+def _manifest(folder: Path) -> IndexManifest:
     if not folder.is_dir():
         raise IndexRefused(
             f"{folder} is a file. Make an index of it and name that: questree index {quote(str(folder))} --out DIR"
             if folder.is_file()
             else f"There is no index at {folder}. Build one: questree index CORPUS --out {quote(str(folder))}"
         )
-    manifest = _KIND.read(folder / NAME, lambda content: validate(IndexManifest, content))
-    _KIND.check_files(folder, manifest.files, full=full)
-    return manifest
+    return _KIND.read(folder / NAME, lambda content: validate(IndexManifest, content))
+
+
+def seal(place: Path, manifest: IndexManifest, without: Collection[str] = ()) -> IndexManifest:
+    """Write the manifest of a version that is finished: from now on the index is this version. Return the manifest.
+
+    Args:
+        place: the folder of the version, in that of the index.
+        without: files and folders there that do not belong to it.
+    """
+    paths = sorted(p for p in place.rglob("*") if p.is_file() and p.relative_to(place).parts[0] not in without)
+    files = {path.relative_to(place.parent).as_posix(): FileRecord.of(path) for path in paths}
+    made = {"version": place.name, "files": files, "versions": installed_versions(_LIBRARIES)}
+    unsealed = manifest.model_copy(update=made)
+    sealed = unsealed.model_copy(update={"checksum": checksum_of(unsealed.model_dump(mode="json"))})
+    write_atomically(place.parent / NAME, sealed.model_dump_json(indent=2) + "\n")
+    return sealed
 
 
 def canonical(passage: Passage) -> bytes:

@@ -1,10 +1,10 @@
-"""A corpus encoded once, in chunks that outlive an interruption, on one device or on several."""
+"""A corpus encoded once, in chunks that outlive an interruption: in this process, on several devices, on a cluster."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from .chunks import (
     ChunkRecord,
     PassageEncoder,
     chunk_count,
+    encoded,
     is_whole,
     read_record,
     remove_others,
@@ -22,75 +23,59 @@ from .chunks import (
     texts_of,
     write_chunk,
 )
-from .cluster import Cluster
 from .contents import PASSAGES, PassageStore
-from .index_kind import BuildProgress, Report
-from .remote_chunks import encode_on_cluster
-from .workers import encode_on
+from .index_kind import BuildProgress, Order, Report
+from .workers import encode_on, encode_on_cluster
 
 logger = logging.getLogger(__name__)
 
 
-def encode_corpus(
-    folder: Path,
-    encoder: PassageEncoder,
-    identity: str,
-    *,
-    load: partial[Any],
-    devices: Sequence[str] = (),
-    cluster: Cluster | None = None,
-    report: Report = lambda _: None,
-    size: Callable[[float], float] = lambda _: 0.0,
-) -> int:
-    """Encode the passages of an index into chunks; chunks that are there and still hold are kept.
+def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: str, load: partial[Any]) -> int:
+    """Encode the passages of an order into chunks; chunks that are there and still hold are kept.
 
     It needs the memory of a few chunks. What is written does not depend on devices or interruptions.
 
     Args:
-        folder: of the chunks, in the folder of an index that holds its passages already.
+        order: its folder holds its passages already; devices and cluster say who encodes.
+        name: of the chunks' folder in that folder.
+        identity: all that a chunk depends on beside its passages: checkpoint, precision …
         load: makes the encoder in another process: a function of a module, and plain values.
-        devices: ``cpu``, ``cuda:1``: a process for each. If none is named, this process encodes.
-        report: called with how far it is.
-        size: gives the bytes that so many rows take in the finished index.
 
     Returns:
         How many passages fill the encoder's window.
     """
+    folder, passages, numbers = order.folder / name, order.passages, range(chunk_count(len(order.passages)))
     make_folder(folder)
-    passages = PassageStore(folder.parent)
-    kept = _kept(folder, passages, encoder, identity, report)
-    remove_others(folder, kept, encoder.row_type)
-    missing = [number for number in range(chunk_count(len(passages))) if number not in kept]
-    count = _Count(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
-    order: dict[str, Any] = {"load": load, "identity": identity, "finish": count.finish}
-    if cluster and missing:
-        encode_on_cluster(cluster, folder, missing, encoder=encoder, **order)
-    elif devices and missing:
-        encode_on(devices, folder, missing, **order)
-    else:
-        for number in missing:
-            count.finish(write_chunk(folder, number, passages, encoder, identity, count.add))
-    remove_others(folder, range(chunk_count(len(passages))), encoder.row_type)  # also what a dead process left
+    kept = _kept(folder, passages, identity, order.report)
+    remove_others(folder, kept)
+    count = _Count(order, encoder, kept.values())
+    if missing := [number for number in numbers if number not in kept]:
+        if order.cluster:
+            records = encode_on_cluster(order.cluster, folder, missing, encoder=encoder, load=load, identity=identity)
+        elif order.devices:
+            records = encode_on(order.devices, folder, missing, load=load, identity=identity)
+        else:
+            encode = partial(encoded, encoder=encoder, progress=count.add)
+            records = (write_chunk(folder, number, passages, encode, identity) for number in missing)
+        with closing(records):  # which ends the workers
+            for record in records:
+                count.finish(record)
+    remove_others(folder, numbers)  # also what a dead process left
     if count.filled:
-        logger.warning(
-            "%d passages fill the window of %d tokens; what stands beyond it is not searched.",
-            count.filled,
-            encoder.window,
-        )
+        said = "%d passages fill the window of %d tokens; what stands beyond it is not searched."
+        logger.warning(said, count.filled, encoder.window)
     return count.filled
 
 
-def _kept(
-    folder: Path, passages: PassageStore, encoder: PassageEncoder, identity: str, report: Report
-) -> dict[int, ChunkRecord]:
+def _kept(folder: Path, passages: PassageStore, identity: str, report: Report) -> dict[int, ChunkRecord]:
     """Return the chunks that hold what would be written now; warn of those that do not."""
     kept: dict[int, ChunkRecord] = {}
     found = sorted(int(path.name[:6]) for path in folder.glob("[0-9]" * 6 + ".chunk.json"))
     for checked, number in enumerate(found):
         report(BuildProgress("checking what is encoded already (in chunks)", checked, len(found)))
         with suppress(IndexRefused):
-            record, made_from = read_record(folder, number), source_of(texts_of(passages, number), identity)
-            if record.made_from == made_from and is_whole(folder, number, record, encoder.dim, encoder.row_type):
+            record = read_record(folder, number)
+            if record.made_from == source_of(texts_of(passages, number), identity) and is_whole(folder, number, record):
                 kept[number] = record
     if len(kept) < len(found):
         logger.warning(
@@ -103,28 +88,31 @@ def _kept(
 class _Count:
     """The count of what is encoded, and the report of it."""
 
-    def __init__(
-        self, report: Report, total: int, kept: dict[int, ChunkRecord], other_bytes: int, size: Callable[[float], float]
-    ) -> None:
-        self._report, self._total, self._other_bytes, self._size = report, total, other_bytes, size
-        self._kept = self._finished = sum(len(record.lengths) for record in kept.values())
-        self._rows = sum(sum(record.lengths) for record in kept.values())
-        self._begun = 0
-        self.filled = sum(record.filled for record in kept.values())
+    def __init__(self, order: Order, encoder: PassageEncoder, kept: Iterable[ChunkRecord]) -> None:
+        self._order, self._row_bytes = order, encoder.dim * int(encoder.row_type[1])
+        self._finished = self._rows = self._begun = self.filled = self._kept = 0
+        for record in kept:
+            self._add(record)
+        self._kept = self._finished
         self.add(0)
+
+    def _add(self, record: ChunkRecord) -> None:
+        self._finished += len(record.lengths)
+        self._rows += sum(record.lengths)
+        self.filled += record.filled
 
     def add(self, more: int) -> None:
         """Count so many passages more of a chunk that is not finished."""
         self._begun += more
-        done, expected = self._finished + self._begun, 0.0
+        total, expected = len(self._order.passages), 0
         if self._finished:
-            expected = self._size(self._rows / self._finished * self._total) + self._other_bytes
-        self._report(BuildProgress("encoding", done, self._total, kept=self._kept, bytes=int(expected)))
+            texts = (self._order.folder / PASSAGES).stat().st_size
+            expected = texts + self._rows * self._row_bytes * total // self._finished
+        done = self._finished + self._begun
+        self._order.report(BuildProgress("encoding", done, total, kept=self._kept, bytes=expected))
 
     def finish(self, record: ChunkRecord) -> None:
         """Count a chunk that is finished."""
-        self._rows += sum(record.lengths)
-        self._finished += len(record.lengths)
-        self.filled += record.filled
+        self._add(record)
         self._begun = 0
         self.add(0)

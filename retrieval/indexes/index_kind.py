@@ -28,7 +28,7 @@ class BuildProgress:
         done: how many passages (or what else the stage counts) are done.
         total: of how many; 0 if that is not known.
         kept: how many of those done are from an earlier, interrupted run.
-        bytes: what the finished index will take on disk; 0 if that is not known.
+        bytes: what passages and embeddings will take on disk; 0 if that is not known.
     """
 
     stage: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,39 +24,22 @@ from .packed_rows import PackingEncoder
 
 FOLDER = "embeddings"
 Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
-"""A run of passages: the first of them, their (passages,) lengths, and their (rows, dim) float16, on disk."""
+"""A run of passages: the first of them, their (passages,) lengths, and their (rows, dim), on disk."""
 
 
-def encode(
-    order: Order,
-    folder: str = FOLDER,
-    *,
-    nbits: int | None = None,
-    row_bytes: Callable[[int], float] | None = None,
-) -> tuple[Encoder, Written]:
+def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> tuple[Encoder, Written]:
     """Encode the passages of an order into its folder; return the encoder, and what the manifest says.
 
     Args:
         nbits: for each dimension of a packed row; None for rows of float16.
-        row_bytes: gives the bytes that an embedding of so many dimensions takes in the finished index, if that holds
-            something else than the chunks.
     """
     devices = _devices(order.devices)
     encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
     checkpoint = encoder.checkpoint
     settings = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
-    writer = _packing(encoder, nbits)
-    per_row = row_bytes(encoder.dim) if row_bytes else writer.dim * int(writer.row_type[1])
-    filled = encode_corpus(
-        order.folder / folder,
-        writer,
-        f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else ""),
-        load=partial(_loaded, checkpoint.name, checkpoint.fingerprint, encoder.precision, nbits),
-        devices=devices,
-        cluster=order.cluster,
-        report=order.report,
-        size=lambda rows: rows * per_row,
-    )
+    identity = f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else "")
+    load = partial(_loaded, checkpoint.name, checkpoint.fingerprint, encoder.precision, nbits)
+    filled = encode_corpus(replace(order, devices=devices), folder, _packing(encoder, nbits), identity, load)
     return encoder, Written(settings, checkpoint.record, filled)
 
 
@@ -97,21 +81,25 @@ class Embeddings:
         starts: (passages + 1,) where each passage's rows begin, and the number of all rows.
     """
 
-    def __init__(self, folder: Path, dim: int, passages: int) -> None:
-        self.dim = dim
-        records = [read_record(folder, number) for number in range(chunk_count(passages))]
-        self._rows = [read_rows(folder, number, record, dim) for number, record in enumerate(records)]
-        lengths = [np.array(record.lengths, dtype=np.int64) for record in records]
+    def __init__(self, folder: Path, passages: int) -> None:
+        lengths = [np.array(read_record(folder, number).lengths) for number in range(chunk_count(passages))]
+        self._rows = [read_rows(folder, number) for number in range(len(lengths))]
         self.lengths: np.ndarray[Any, Any] = np.concatenate(lengths)
         self.starts: np.ndarray[Any, Any] = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        if len(self.lengths) != passages or (self.lengths < 1).any():
+        fitting = [len(rows) for rows in self._rows] == [of_chunk.sum() for of_chunk in lengths]
+        if not fitting or len(self.lengths) != passages or (self.lengths < 1).any():
             raise IndexRefused(f"{folder.parent} is damaged: its embeddings are not of its passages.")
 
     def __len__(self) -> int:
         return int(self.starts[-1])
 
+    @property
+    def dim(self) -> int:
+        """Return how many numbers a row has."""
+        return int(self._rows[0].shape[1])
+
     def of(self, position: int) -> np.ndarray[Any, Any]:
-        """Return the (rows, dim) float16 of a passage."""
+        """Return the (rows, dim) of a passage."""
         number = chunk_of(position)
         first = self.starts[bounds(number, len(self.lengths))[0]]
         return self._rows[number][self.starts[position] - first : self.starts[position + 1] - first]

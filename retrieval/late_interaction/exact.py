@@ -147,7 +147,7 @@ def _place(numbers: int) -> tuple[str, bool]:
 def _load(
     folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
 ) -> ExactRetriever:
-    embeddings = Embeddings(folder / FOLDER, int(manifest.settings["dim"]), len(passages))
+    embeddings = Embeddings(folder / FOLDER, len(passages))
     return ExactRetriever(passages, manifest.fingerprint, encoder_of(folder, manifest, checkpoint), embeddings)
 
 

@@ -22,8 +22,6 @@ from .plaid_scorer import open_scorer
 from .plaid_writer import write_plaid
 
 PLAID_FOLDER = "plaid"
-_CODE_BYTES = 8
-"""Beside the residual: the number of an embedding's centroid, and the place of its passage in the centroid's list."""
 _QUERIES_TOGETHER = 32
 
 
@@ -69,8 +67,8 @@ class PlaidRetriever(NeuralRetriever):
 
 def _write(order: Order) -> Written:
     settings = order.settings or PlaidSettings()
-    encoder, written = encode(order, row_bytes=lambda dim: dim * settings.nbits / 8 + _CODE_BYTES)
-    embeddings = Embeddings(order.folder / EMBEDDINGS, encoder.dim, len(order.passages))
+    _, written = encode(order)
+    embeddings = Embeddings(order.folder / EMBEDDINGS, len(order.passages))
     write_plaid(order.folder / PLAID_FOLDER, embeddings, settings, order.report)
     return replace(written, settings={**written.settings, "plaid": asdict(settings)})
 

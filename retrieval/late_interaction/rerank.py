@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...common.errors import IndexRefused, QuestreeError
+from ...common.errors import QuestreeError
 from ..base import Hits, IndexRetriever, NeuralRetriever, best
 from ..bm25 import BM25
-from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, rows_file
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
-from .embeddings import encode, encoder_of, order_again
+from .embeddings import Embeddings, encode, encoder_of, order_again
 from .encoder import Encoder
 from .packed_rows import Packing
 
-FOLDER, PLACES = "packed", "packed.places.npy"
+FOLDER = "packed"
 _TOGETHER = 256
 """Candidates whose embeddings are in memory at once: 14 MB of 128 dimensions."""
 
@@ -47,43 +46,6 @@ class RerankSettings:
             raise QuestreeError(f"Embeddings are stored with 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
 
 
-class PackedEmbeddings:
-    """The packed embeddings of a corpus on disk; those of a passage are read when they are asked for."""
-
-    def __init__(self, folder: Path, packing: Packing, passages: int) -> None:
-        self._folder, self._packing = folder, packing
-        try:
-            self._places = np.load(folder / PLACES, mmap_mode="r", allow_pickle=False)
-            files = [rows_file(folder / FOLDER, number, "u1") for number in range(chunk_count(passages))]
-            self._rows = [np.memmap(file, np.uint8, "r").reshape(-1, packing.bytes) for file in files]
-        except (OSError, ValueError) as problem:
-            raise IndexRefused(f"{folder} is damaged: its embeddings cannot be read ({problem}).") from problem
-        if self._places.shape != (passages, 2):
-            raise IndexRefused(f"{folder} is damaged: {PLACES} is not of its {passages} passages.")
-
-    @staticmethod
-    def write_places(folder: Path, passages: int) -> None:
-        """Write where each passage's rows are: (passages, 2), the first row in the file of its chunk, and the end."""
-        places = np.empty((passages, 2), dtype=np.int32)
-        for number in range(chunk_count(passages)):
-            ends = np.cumsum(read_record(folder / FOLDER, number).lengths)
-            first, last = bounds(number, passages)
-            places[first:last] = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1)
-        np.save(folder / PLACES, places, allow_pickle=False)
-
-    def of(self, positions: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
-        """Return the (rows, dim) float32 of some passages, one's after the other's, and how many rows each has."""
-        packed = [self._packed(position) for position in positions]
-        return self._packing.unpacked(np.concatenate(packed)), [len(rows) for rows in packed]
-
-    def _packed(self, position: int) -> np.ndarray[Any, Any]:
-        first, end = self._places[position]
-        rows = self._rows[chunk_of(position)][first:end]
-        if not len(rows) or len(rows) != end - first:
-            raise IndexRefused(f"{self._folder} is damaged: the embeddings of passage {position} are not there.")
-        return rows
-
-
 class GatherAndRerank(NeuralRetriever):
     """Another index's best passages in the order of ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020, section 3.6).
 
@@ -100,14 +62,15 @@ class GatherAndRerank(NeuralRetriever):
         self,
         gatherer: IndexRetriever,
         encoder: Encoder,
-        embeddings: PackedEmbeddings,
+        embeddings: Embeddings,
+        packing: Packing,
         *,
         fingerprint: str,
         candidates: int,
     ) -> None:
         super().__init__(gatherer.passages, fingerprint, encoder)
         self.candidates = candidates
-        self._gatherer, self._embeddings = gatherer, embeddings
+        self._gatherer, self._embeddings, self._packing = gatherer, embeddings, packing
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         count = min(max(k, self.candidates), len(self.passages))
@@ -121,8 +84,12 @@ class GatherAndRerank(NeuralRetriever):
         if not positions:
             return []
         parts = (positions[first : first + _TOGETHER] for first in range(0, len(positions), _TOGETHER))
-        scores = np.concatenate([maxsim(query, *self._embeddings.of(part)) for part in parts])
+        scores = np.concatenate([self._scores(query, part) for part in parts])
         return [(positions[place], score) for place, score in best(scores, k)]
+
+    def _scores(self, query: torch.Tensor, positions: Sequence[int]) -> np.ndarray[Any, Any]:
+        packed = [self._embeddings.of(position) for position in positions]
+        return maxsim(query, self._packing.unpacked(np.concatenate(packed)), list(map(len, packed)))
 
 
 def maxsim(query: torch.Tensor, rows: torch.Tensor, lengths: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -140,8 +107,7 @@ def maxsim(query: torch.Tensor, rows: torch.Tensor, lengths: Sequence[int]) -> n
 
 def _write(order: Order) -> Written:
     settings: RerankSettings = order.settings or RerankSettings()
-    _, written = encode(order, FOLDER, nbits=settings.nbits)
-    PackedEmbeddings.write_places(order.folder, len(order.passages))
+    _, written = encode(order, FOLDER, settings.nbits)
     gathering = BM25.write(replace(order, settings=None))
     return replace(written, settings={**written.settings, "rerank": asdict(settings), "bm25": gathering.settings})
 
@@ -151,11 +117,11 @@ def _load(
 ) -> GatherAndRerank:
     settings = RerankSettings(**manifest.settings["rerank"])
     gatherer = BM25.load(folder, manifest.model_copy(update={"settings": manifest.settings["bm25"]}), passages, None)
-    packing = Packing(int(manifest.settings["dim"]), settings.nbits)
     return GatherAndRerank(
         gatherer,
         encoder_of(folder, manifest, checkpoint),
-        PackedEmbeddings(folder, packing, len(passages)),
+        Embeddings(folder / FOLDER, len(passages)),
+        Packing(int(manifest.settings["dim"]), settings.nbits),
         fingerprint=manifest.fingerprint,
         candidates=settings.candidates,
     )

@@ -34,7 +34,8 @@ def make_links(index: Path, report: Report = lambda _: None) -> Path:
     links = links_folder(index)
     with in_turn(links.with_name(f".{links.name}.in-turn"), f"making the links of {index}"):
         if not up_to_date(index):
-            build_index(PassageStore(index), links, kind=KIND, overwrite=links.exists(), progress=report)
+            passages = PassageStore(index / read_manifest(index).version)
+            build_index(passages, links, kind=KIND, overwrite=links.exists(), progress=report)
     return links
 
 

@@ -114,12 +114,12 @@ def test_a_kind_without_encoder_is_refused_before_a_cluster_is_joined_or_anythin
 
 
 @pytest.mark.parametrize("out", [".", "/"])
-def test_what_has_no_name_of_its_own_is_not_replaced(questree, workplace, out):
+def test_a_folder_of_other_things_is_left_as_it_is(questree, workplace, out):
     corpus = workplace / "corpus.jsonl"
     corpus.write_text('{"id": "a", "text": "amber"}\n')
     ran = questree("index", str(corpus), "--kind", "bm25", "--out", out)
     assert ran.code == 2
-    assert f"{out} cannot be replaced as a whole; name a folder in it" in ran.err
+    assert f"{out} exists and is no index of questree's: it is left as it is" in ran.err
     assert {path.name for path in workplace.iterdir()} == {"cache", "corpus.jsonl"}
 
 

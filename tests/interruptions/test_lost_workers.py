@@ -21,8 +21,9 @@ from questree.data import MINI_CORPUS
 from questree.retrieval import Passage, build_index
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.cluster import connected
-from questree.retrieval.indexes.contents import write_passages
+from questree.retrieval.indexes.contents import PassageStore, write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
+from questree.retrieval.indexes.index_kind import Order
 from questree.settings import run_settings
 from questree.simulate.server import running
 
@@ -122,7 +123,7 @@ def test_a_lost_worker_loses_nothing(times, cluster, server, index, tmp_path, wo
 def chunks_of(folder, count, load, cluster=None):
     folder.mkdir()
     write_passages(folder, (Passage(id=str(n), text="ab" * n + f" {n}") for n in range(count)))
-    encode_corpus(folder / "chunks", LetterEncoder(), "letters", load=load, cluster=cluster)
+    encode_corpus(Order(folder, PassageStore(folder), cluster=cluster), "chunks", LetterEncoder(), "letters", load)
     return {path.name: path.read_bytes() for path in (folder / "chunks").iterdir()}
 
 

@@ -15,7 +15,6 @@ from questree.metrics import metric
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.retrieval import build_index
-from questree.retrieval.indexes.construction import lock_file
 
 HOLD = """
 import sys, filelock
@@ -68,7 +67,7 @@ def test_the_second_is_refused_and_goes_on_when_the_first_was_killed(small, tmp_
         ),
         "index": lambda: build_index(small.index.passages[:4], out, kind="bm25"),
     }
-    first = other(lock_file(out) if what == "index" else out / "lock")
+    first = other(out / "lock")
     with pytest.raises(QuestreeError, match=f"Another process is .*{out}"):
         commands[what]()
     assert {path.name for path in out.rglob("*")} <= {"lock"}

@@ -2,6 +2,7 @@
 
 import errno
 import random
+import re
 import shutil
 from collections import defaultdict
 from pathlib import Path
@@ -26,7 +27,9 @@ def _small_chunks(monkeypatch):
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    """Return the files of an index, but for the number of its version."""
+    files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {re.sub(r"^version-\d+/", "", name): content for name, content in files.items()}
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +57,19 @@ def test_interrupted_anywhere_the_index_is_the_same(whole, passages, checkpoints
     for _ in range(2):
         with interrupted(draw.randrange(len(passages) // 3)):
             build_index(passages, out, kind=kind, checkpoint=checkpoints[kind])
-        assert not out.exists()
+        with pytest.raises(IndexRefused, match=r"is incomplete|no index at"):
+            load_index(out)
     build_index(passages, out, kind=kind, checkpoint=checkpoints[kind])
     assert content(out) == content(whole[kind])
     assert [path.name for path in tmp_path.iterdir()] == [kind]
 
 
 def test_what_was_encoded_is_kept_and_told(passages, tiny_checkpoint, tmp_path, monkeypatch):
-    with interrupted(40, KeyboardInterrupt(), r"is kept in .*index\.building: the same command goes on"):
+    with interrupted(40, KeyboardInterrupt(), r"is kept in .*index/version-1: the same command goes on"):
         build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
-    assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
-    with pytest.raises(IndexRefused, match=r"index\.building is incomplete"):
-        load_index(tmp_path / "index.building")
+    assert [path.name for path in (tmp_path / "index").iterdir()] == ["version-1"]
+    with pytest.raises(IndexRefused, match="is incomplete"):
+        load_index(tmp_path / "index")
     told: list[BuildProgress] = []
     encoded = stop_after(monkeypatch, -1)
     build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
@@ -98,7 +102,7 @@ def test_embeddings_are_kept_while_plaid_compresses(whole, passages, tiny_checkp
     build_index(passages, tmp_path / "colbert", kind="colbert", checkpoint=tiny_checkpoint)
     assert encoded == [0]
     assert content(tmp_path / "colbert") == content(whole["colbert"])
-    assert not (tmp_path / "colbert" / "embeddings").exists()
+    assert not (tmp_path / "colbert" / "version-1" / "embeddings").exists()
 
 
 def test_a_corpus_that_changed_meanwhile(passages, tiny_checkpoint, tmp_path, monkeypatch, caplog):
@@ -114,9 +118,9 @@ def test_a_corpus_that_changed_meanwhile(passages, tiny_checkpoint, tmp_path, mo
 
 
 def test_a_folder_of_the_users_own_is_left_alone(corpus_file, tmp_path):
-    (mine := tmp_path / "index.building").mkdir()
+    (mine := tmp_path / "index" / "version-1").mkdir(parents=True)
     (mine / "letter.txt").write_text("dear")
-    with pytest.raises(QuestreeError, match="not of a build of questree's"):
+    with pytest.raises(QuestreeError, match="is no index of questree's: it is left as it is"):
         build_index(corpus_file, tmp_path / "index", kind="bm25")
     assert (mine / "letter.txt").read_text() == "dear"
 
@@ -207,7 +211,7 @@ def test_lists_by_centroid_are_those_of_colbert(whole, tmp_path):
     import torch
     from colbert.indexing.utils import optimize_ivf
 
-    folder = shutil.copytree(whole["colbert"] / "plaid", tmp_path / "plaid")
+    folder = shutil.copytree(whole["colbert"] / "version-1" / "plaid", tmp_path / "plaid")
     lists, counts = torch.load(folder / "ivf.pid.pt")
     codes = torch.load(folder / "0.codes.pt").long().sort()
     optimize_ivf(codes.indices, torch.bincount(codes.values, minlength=len(counts)), str(folder), verbose=0)
@@ -218,6 +222,6 @@ def test_lists_by_centroid_are_those_of_colbert(whole, tmp_path):
 
 
 def test_an_index_does_not_tell_where_it_was_built(whole, tiny_checkpoint):
-    text = (whole["colbert"] / "plaid" / "metadata.json").read_text()
+    text = (whole["colbert"] / "version-1" / "plaid" / "metadata.json").read_text()
     assert str(whole["colbert"].parent) not in text
     assert str(tiny_checkpoint) not in text

@@ -93,7 +93,7 @@ def test_a_search_parameter_reaches_the_index(sentence_folder, passages, tmp_pat
 def test_what_faiss_cannot_make_is_refused(settings, sentence_folder, passages, tmp_path):
     with pytest.raises(QuestreeError, match=r"faiss makes no index.*Choose another"):
         build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
-    assert not (tmp_path / "i").exists()
+    assert not (tmp_path / "i" / "questree-index.json").exists()
 
 
 @pytest.mark.parametrize("window", [-1, 0, 2, 100_000])
@@ -133,7 +133,7 @@ def test_another_encoder_than_the_index_was_built_with_is_refused(dense_folder, 
 def test_a_damaged_index_is_refused(sentence_folder, passages, tmp_path):
     settings = DenseSettings(factory="SQfp16")
     folder = build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
-    path = folder / "dense.faiss"
+    path = folder / "version-1" / "dense.faiss"
     path.write_bytes(b"x" * path.stat().st_size)
     with pytest.raises(IndexRefused, match="damaged"):
         load_index(folder)

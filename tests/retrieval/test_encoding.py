@@ -13,8 +13,9 @@ from chunk_encoder import LetterEncoder, load, load_dying, load_refusing
 from questree.common.errors import IndexRefused, QuestreeError
 from questree.retrieval import BuildProgress, Passage
 from questree.retrieval.indexes import chunks
-from questree.retrieval.indexes.contents import write_passages
+from questree.retrieval.indexes.contents import PassageStore, write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
+from questree.retrieval.indexes.index_kind import Order
 
 SIZE = 8
 LOAD = partial(load, SIZE)
@@ -39,9 +40,9 @@ def stored(folder: Path, count: int, seed: int = 3) -> Path:
 
 
 def encoded(index: Path, encoder=None, devices=(), loader=LOAD, identity="letters", report=None) -> int:
-    folder = index / "chunks"
     told = report if report is not None else []
-    return encode_corpus(folder, encoder or LetterEncoder(), identity, load=loader, devices=devices, report=told.append)
+    order = Order(index, PassageStore(index), devices=devices, report=told.append)
+    return encode_corpus(order, "chunks", encoder or LetterEncoder(), identity, loader)
 
 
 def content(index: Path) -> dict[str, bytes]:
@@ -68,8 +69,8 @@ def test_rows_are_those_of_each_passage(index):
     filled = encoded(index, report=told)
     records = [chunks.read_record(index / "chunks", number) for number in range(6)]
     assert [len(record.lengths) for record in records] == [8, 8, 8, 8, 8, 3]
-    rows = chunks.read_rows(index / "chunks", 5, records[5], 4)
-    texts = chunks.texts_of(chunks.PassageStore(index), 5)
+    rows = chunks.read_rows(index / "chunks", 5)
+    texts = chunks.texts_of(PassageStore(index), 5)
     assert rows[:][:, 0].tolist() == [ord(letter) for text in texts for letter in text]
     assert filled == sum(record.filled for record in records) > 0
     assert [(now.done, now.total) for now in told[-1:]] == [(43, 43)]
@@ -101,7 +102,7 @@ def test_what_is_there_is_not_encoded_again(index):
     assert (told[-1].kept, told[-1].done) == (43, 43)
 
 
-@pytest.mark.parametrize("name", ["000002.f16", "000002.chunk.json"])
+@pytest.mark.parametrize("name", ["000002.npy", "000002.chunk.json"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_changed_byte_is_found_and_its_chunk_done_again(index, caplog, name, seed):
     encoded(index)
@@ -120,8 +121,8 @@ def test_a_changed_byte_is_found_and_its_chunk_done_again(index, caplog, name, s
 def test_a_shortened_and_a_missing_file_are_done_again(index):
     encoded(index)
     expected = content(index)
-    (rows := index / "chunks" / "000001.f16").write_bytes(rows.read_bytes()[:-8])
-    (index / "chunks" / "000003.f16").unlink()
+    (rows := index / "chunks" / "000001.npy").write_bytes(rows.read_bytes()[:-8])
+    (index / "chunks" / "000003.npy").unlink()
     (index / "chunks" / "000004.chunk.json").unlink()
     again = Once()
     encoded(index, again)
@@ -131,7 +132,7 @@ def test_a_shortened_and_a_missing_file_are_done_again(index):
 
 def test_only_chunks_whose_passages_changed_are_done_again(index, caplog):
     encoded(index)
-    kept = list(chunks.PassageStore(index))
+    kept = list(PassageStore(index))
     kept[20] = Passage(id="20", text="another")
     write_passages(index, kept[:35])
     again = Once()
@@ -139,7 +140,7 @@ def test_only_chunks_whose_passages_changed_are_done_again(index, caplog):
         encoded(index, again)
     assert again.encoded == SIZE + 3  # the third chunk, and the fifth, which is shorter now
     assert "3 encoded chunks are damaged, or of other passages" in caplog.text  # those, and one that is no more
-    assert max(content(index)) == "000004.f16"
+    assert max(content(index)) == "000004.npy"
 
 
 def test_another_encoder_keeps_nothing(index):
@@ -152,7 +153,7 @@ def test_another_encoder_keeps_nothing(index):
 def test_files_of_a_killed_writer_are_removed(index):
     encoded(index)
     expected = content(index)
-    (index / "chunks" / "000001.f16.4711.part").write_bytes(b"half")
+    (index / "chunks" / "000001.npy.4711.part").write_bytes(b"half")
     encoded(index)
     assert content(index) == expected
 

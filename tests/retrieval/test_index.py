@@ -45,7 +45,7 @@ def test_memory_and_folder_agree(built, passages):
 def test_the_manifest_tells_what_it_was_made_from(built, passages):
     manifest = read_manifest(built)
     assert (manifest.kind, manifest.corpus.name, manifest.corpus.passages) == ("bm25", "corpus.jsonl", len(passages))
-    assert {"passages.jsonl", "bm25/vocab.index.json"} <= set(manifest.files)
+    assert {"version-1/passages.jsonl", "version-1/bm25/vocab.index.json"} <= set(manifest.files)
     assert "bm25s" in manifest.versions
 
 
@@ -103,7 +103,7 @@ def test_another_checkpoint_is_refused(exact_folder, tiny_config, tmp_path):
 
 
 def test_missing_and_shortened_files_are_refused(folder):
-    file = folder / "bm25" / "data.csc.index.npy"
+    file = folder / "version-1" / "bm25" / "data.csc.index.npy"
     file.write_bytes(file.read_bytes()[:-8])
     with pytest.raises(IndexRefused, match=r"data\.csc.* is damaged: .* bytes"):
         load_index(folder)
@@ -113,7 +113,7 @@ def test_missing_and_shortened_files_are_refused(folder):
 
 
 def test_a_changed_byte_is_found_by_checksum(folder):
-    file = folder / "passages.jsonl"
+    file = folder / "version-1" / "passages.jsonl"
     file.write_bytes(file.read_bytes().replace(b"fjord", b"fiord"))
     load_index(folder, full_check=False)
     with pytest.raises(IndexRefused, match="checksum"):
@@ -134,7 +134,7 @@ def test_a_full_disk_is_told_from_other_failures_and_leaves_nothing(
     problem, free, said, corpus_file, tmp_path, monkeypatch
 ):
     def usage(folder):  # what fills the disk is removed in the end
-        return SimpleNamespace(free=free if (folder / "index.building").exists() else 1 << 30)
+        return SimpleNamespace(free=free if folder.exists() and (folder / "version-1").exists() else 1 << 30)
 
     monkeypatch.setattr(BM25Retriever, "write", Mock(side_effect=problem))
     monkeypatch.setattr(construction.shutil, "disk_usage", usage)
@@ -176,8 +176,8 @@ def test_auto_is_exact_search_in_small_corpora_and_gathers_in_large_ones():
 
 def test_passages_that_are_none_are_refused(passages, tmp_path):
     folder = build_index(passages, tmp_path / "index", kind="bm25")
-    whole = (folder / PASSAGES).read_bytes()
-    (folder / PASSAGES).write_bytes(whole.replace(b'"', b"[")[: len(whole)])
+    whole = (folder / "version-1" / PASSAGES).read_bytes()
+    (folder / "version-1" / PASSAGES).write_bytes(whole.replace(b'"', b"[")[: len(whole)])
     index = load_index(folder, full_check=False)
     with pytest.raises(IndexRefused, match="its passage 3 cannot be read"):
         index.passages[3]

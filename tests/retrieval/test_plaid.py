@@ -109,8 +109,10 @@ def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
     next_number = random.Random(5).random()
     capfd.readouterr()
     folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
-    assert {"plaid/0.codes.pt", "plaid/centroids.pt", "plaid/ivf.pid.pt"} <= set(read_manifest(folder).files)
-    assert not (folder / "embeddings").exists()
+    assert {f"version-1/plaid/{name}.pt" for name in ("0.codes", "centroids", "ivf.pid")} <= set(
+        read_manifest(folder).files
+    )
+    assert not (folder / "version-1" / "embeddings").exists()
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
     assert "TOKENIZERS_PARALLELISM" not in os.environ
     assert random.random() == next_number

@@ -6,13 +6,12 @@ from dataclasses import asdict
 
 import pytest
 import torch
-from manifests import rewrite_manifest
 
 from questree.common.errors import IndexRefused, QuestreeError
 from questree.retrieval import Passage, RerankSettings, add_to_index, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import exact, rerank
 from questree.retrieval.late_interaction.packed_rows import Packing
-from questree.retrieval.late_interaction.rerank import FOLDER, PLACES, maxsim
+from questree.retrieval.late_interaction.rerank import FOLDER, maxsim
 
 QUERY = "amber fjord willow summit"
 
@@ -62,7 +61,7 @@ def test_with_all_gathered_it_ranks_as_exact_search(exact_folder, rerank_folder,
 def test_no_more_are_read_than_are_gathered(rerank_folder, monkeypatch):
     index = load_index(rerank_folder)
     read, of = [], index._embeddings.of
-    monkeypatch.setattr(index._embeddings, "of", lambda positions: read.extend(positions) or of(positions))
+    monkeypatch.setattr(index._embeddings, "of", lambda position: read.append(position) or of(position))
     index.candidates = 9
     found = index(QUERY, k=3)
     assert len(read) == 9
@@ -88,8 +87,8 @@ def test_settings_are_kept_and_followed(passages, tiny_checkpoint, tmp_path, nbi
     settings = RerankSettings(candidates=5, nbits=nbits)
     out = build_index(passages, tmp_path / "index", kind="rerank", checkpoint=tiny_checkpoint, settings=settings)
     assert read_manifest(out).settings["rerank"] == asdict(settings)
-    rows = sum(file.stat().st_size for file in (out / FOLDER).glob("*.u8"))
-    assert rows % (32 * nbits // 8) == 0
+    rows = sum(file.stat().st_size for file in (out / "version-1" / FOLDER).glob("*.npy"))
+    assert rows % (32 * nbits // 8) == 128 % (32 * nbits // 8)
     add_to_index([Passage(id="new", title="new", text="amber")], out)
     assert read_manifest(out).settings["rerank"] == asdict(settings)
     assert load_index(out).candidates == 5
@@ -103,9 +102,8 @@ def test_settings_that_make_no_sense_are_refused(settings, said):
         RerankSettings(**settings)
 
 
-@pytest.mark.parametrize("file", [f"{FOLDER}/000000.u8", PLACES])
-def test_a_damaged_file_is_named(rerank_folder, tmp_path, file):
-    folder = shutil.copytree(rerank_folder, tmp_path / "index")
+def test_a_damaged_file_is_named(rerank_folder, tmp_path):
+    file, folder = f"version-1/{FOLDER}/000000.npy", shutil.copytree(rerank_folder, tmp_path / "index")
     whole = (folder / file).read_bytes()
     os.truncate(folder / file, 100)
     with pytest.raises(IndexRefused, match=rf"{file} is damaged"):
@@ -116,18 +114,3 @@ def test_a_damaged_file_is_named(rerank_folder, tmp_path, file):
     (folder / file).unlink()
     with pytest.raises(IndexRefused, match=rf"{file}.* is missing"):
         load_index(folder)
-
-
-def test_places_of_other_passages_are_refused(rerank_folder, tmp_path):
-    import numpy as np
-
-    folder = shutil.copytree(rerank_folder, tmp_path / "index")
-    places = np.load(folder / PLACES)
-    np.save(folder / PLACES, places[:-1])
-    rewrite_manifest(folder, lambda m: m["files"][PLACES].update(bytes=(folder / PLACES).stat().st_size))
-    with pytest.raises(IndexRefused, match=f"{PLACES} is not of its 120 passages"):
-        load_index(folder, full_check=False)
-    np.save(folder / PLACES, places + 1_000_000)
-    rewrite_manifest(folder, lambda m: m["files"][PLACES].update(bytes=(folder / PLACES).stat().st_size))
-    with pytest.raises(IndexRefused, match=r"the embeddings of passage \d+ are not there"):
-        load_index(folder, full_check=False)(QUERY, k=3)
