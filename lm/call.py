@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from math import inf
@@ -13,6 +13,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError
 from pydantic_core import PydanticUndefined
 
+from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
 from . import retries
 from .adapters import patient
@@ -32,8 +33,8 @@ from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations,
 from .kept_replies import keyed_by_server
 from .limits import check_deadline, limits, time_left
 from .models import is_served
-from .parallel import AbandonedError, within
-from .progress import check_followed, told_call
+from .parallel import APART, AbandonedError, within
+from .progress import check_followed, listener, told_call
 from .replies import fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
@@ -53,7 +54,12 @@ logger = logging.getLogger(__name__)
 
 
 def call(
-    predict: dspy.Predict, config: dict[str, Any] | None = None, *, drop: Drop = "last", **inputs: Any
+    predict: dspy.Predict,
+    config: dict[str, Any] | None = None,
+    *,
+    drop: Drop = "last",
+    writing: Callable[[], Any] | None = None,
+    **inputs: Any,
 ) -> dspy.Prediction:
     """Call a predictor and return its reply, once a whole reply was parsed.
 
@@ -70,13 +76,14 @@ def call(
         predict: the predictor.
         config: options of the LM for this call, such as a temperature to sample at.
         drop: which of the ``passages`` is left out first.
+        writing: makes what is sent a reply piece by piece (``send``), if somebody is told of the question.
         inputs: the predictor's fields.
 
     Raises:
         CallFailedError: with the cause, if no attempt gave a whole, parsable reply or the LM cannot be reached.
     """
     try:
-        made = _Call(predict, dict(config or {}), drop, describe_style(inputs))
+        made = _Call(predict, dict(config or {}), drop, describe_style(inputs), writing)
         with told_call(made.name, lambda: total(made.spent)):
             return made.run()
     except CallFailedError as error:
@@ -108,7 +115,7 @@ def rollout_in_use() -> int:
 class _Call:
     """One call, and what was tried for it."""
 
-    def __init__(self, predict: dspy.Predict, config: dict[str, Any], drop: Drop, inputs: dict[str, Any]):
+    def __init__(self, predict: dspy.Predict, config: dict[str, Any], drop: Drop, inputs: dict[str, Any], writing: Any):
         lm = predict.lm or dspy.settings.lm
         if lm is None:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
@@ -117,7 +124,7 @@ class _Call:
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
         self.config = _taken({**(dspy.settings.get(_SAMPLING) or {}), **config}, lm)
         self.adapter = patient(adapter_in_use())
-        self.name = str(predict.signature.__name__)
+        self.name, self.writing = str(predict.signature.__name__), writing
         self.replies = self.attempts = self.retries = self.shortenings = 0
         self.rollout = self.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
         self.cached = False
@@ -157,10 +164,12 @@ class _Call:
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
-        adapter = with_prompt(self.adapter, self.predict.signature, messages)
+        settings = {"adapter": with_prompt(self.adapter, self.predict.signature, messages), "trace": trace}
+        if self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
+            settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
         try:
-            with keyed_by_server(lm), metered(meter, adapter=adapter, trace=trace):
+            with keyed_by_server(lm), metered(meter, **settings):
                 given = {"lm": lm, "config": self.config, "demos": demos, **inputs}
                 without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
                 reply = within(_patience(lm), partial(self.predict, **given), without_thread)

@@ -23,6 +23,7 @@ from ..common.event_loop import awaited, on_loop, run
 from .episode import Place, next_place, stand_at
 
 T = TypeVar("T")
+APART = "questree_apart"  # a setting of DSPy's goes where a task goes
 
 
 def run_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -65,7 +66,7 @@ def _apart(task: Callable[[], T], place: Place) -> tuple[T, list[Any]]:
     """Run the task, its steps counted under a place; return its result with the trace of its own calls."""
     trace: list[Any] = []
     stand_at(place)
-    with dspy.context(trace=None if dspy.settings.trace is None else trace):
+    with dspy.context(trace=None if dspy.settings.trace is None else trace, **{APART: True}):
         return task(), trace
 
 

@@ -100,10 +100,14 @@ def telling(listener: Listener) -> Iterator[None]:
         _numbers.reset(numbers)
 
 
+def listener() -> Listener | None:
+    """Return whoever is told what happens here; the log and DSPy's streams are none."""
+    return _listener.get()
+
+
 def is_told() -> bool:
     """Return whether anybody listens, be it the log."""
-    listened = _listener.get() is not None or dspy.settings.send_stream is not None
-    return listened or logger.isEnabledFor(logging.INFO)
+    return bool(_listener.get() or dspy.settings.send_stream) or logger.isEnabledFor(logging.INFO)
 
 
 def check_followed() -> None:

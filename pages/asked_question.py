@@ -75,6 +75,7 @@ class AnsweredQuestion(BaseModel):
         simulated: whether the LM is a simulated one.
         not_known: if a simulated LM cannot know the answer, what it knows.
         doing: while it is sought, what is being done.
+        writing: as much of the final content as is written; empty once it is whole.
         tree: with the nodes so far.
     """
 
@@ -89,6 +90,7 @@ class AnsweredQuestion(BaseModel):
     simulated: bool = False
     not_known: str = ""
     doing: str = ""
+    writing: str = ""
     tree: ReasoningTree
 
     @property

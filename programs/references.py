@@ -59,8 +59,8 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     """Return content and references without loose ends and without false marks.
 
     A mark that points nowhere, or to a passage that does not support its fragment, is removed; a reference that
-    nothing marks is dropped, and what is left is renumbered without a gap, in the order of ``references``. ``[1, 2]``
-    is read as ``[1][2]``, and so are ``[1-2]``, ``[1 and 2]``, ``[Passages 1, 2]`` and ``【1】【2】``.
+    nothing marks is dropped, and what is left is renumbered without a gap, in the order in which they are marked.
+    ``[1, 2]`` is read as ``[1][2]``, and so are ``[1-2]``, ``[1 and 2]``, ``[Passages 1, 2]`` and ``【1】【2】``.
     A list of sources at the end is left out.
 
     Args:
@@ -70,7 +70,7 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     """
     settled = without_loose_marks(_LISTED.sub("", content), len(references))
     settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))
-    kept = sorted({n for found in MARKS.finditer(settled) for n in _numbers(found)})
+    kept = list(dict.fromkeys(n for found in MARKS.finditer(settled) for n in _numbers(found)))
     places = {old: new for new, old in enumerate(kept, start=1)}
     return renumbered(settled, places), [references[n - 1] for n in kept]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +17,8 @@ from pydantic import field_serializer
 
 from ..common.event_loop import no_coroutine
 from ..lm.parallel import on_thread
-from ..lm.progress import Event, is_told, tell, telling
-from ..retrieval import asked_question
+from ..lm.progress import Event, is_told, listener, tell, telling
+from ..retrieval import Passage, asked_question
 from ..signatures import AnswerStyle
 from .tree import Node, ReasoningTree
 from .tree_views import node_line
@@ -58,6 +60,55 @@ class Searching(Event):
     def __str__(self) -> str:
         """Return a line for a person to read."""
         return f"searching “{self.query}” …"
+
+
+class Written(Event):
+    """More of the answer's text is written.
+
+    Attributes:
+        text: all of it so far, its marks settled; the end may differ from it.
+    """
+
+    kind: Literal["written"] = "written"
+    text: str
+
+
+class Writing:
+    """Takes a reply as DSPy sends it, in pieces, and tells the text of its final content.
+
+    Args:
+        settle: returns a text with its marks as they will be, and what they cite.
+    """
+
+    def __init__(self, settle: Callable[[str], tuple[str, list[Passage]]]):
+        self._settle, self._reply, self._told, self._length = settle, "", "", 0
+
+    async def send(self, chunk: Any) -> None:
+        """Take a piece."""
+        self._reply += chunk.choices[0].delta.content or ""
+        draft = _UNFINISHED.sub("", _content_so_far(self._reply))
+        if len(draft) < self._length + _STEP:
+            return
+        text, self._length = self._settle(draft)[0], len(draft)
+        if (told := listener()) and text.startswith(self._told) and text != self._told:
+            self._told = text
+            told.hear(Written(text=text))
+
+
+_STEP = 24  # characters: marks are looked up anew for each
+_UNFINISHED = re.compile(r"\s*(?:[\[【][^\]】]*|\S*)\Z")  # the last word, or a mark without its end
+_CONTENT = re.compile(
+    r"(?:\[\[ ## final_content ## \]\]|<final_content>)\s*(.*?)\s*(?=\[\[ ## |</final_content>|\Z)", re.DOTALL
+)
+_JSON = re.compile(r'"final_content"\s*:\s*"((?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*)', re.DOTALL)
+
+
+def _content_so_far(reply: str) -> str:
+    """Return what a part of a reply holds of the final content, in the form of any of DSPy's adapters."""
+    if found := _JSON.search(reply):
+        return str(json.loads(f'"{found[1]}"', strict=False))
+    found = _CONTENT.search(reply)
+    return found[1] if found else ""
 
 
 class NodeNews:

@@ -108,17 +108,11 @@ def ask_routes(service: Service) -> APIRouter:
         """Ask a question.
 
         With `Accept: text/event-stream` the events come as they happen: `waiting` (with the place in the queue),
-        `node_grown`, `node_changed`, `searching`, `call_begun`, `call_ended`, and `done` with the whole
-        reply. A client that leaves ends its question. A question without an answer is answered as well: `failure`
-        says why.
+        `node_grown`, `node_changed`, `searching`, `call_begun`, `call_ended`, `written` (the text so far), and `done`
+        with the whole reply. A client that leaves ends its question. A question without an answer is answered as well:
+        `failure` says why.
         """
-        question = service.ask(
-            asked.question,
-            client=client_of(request),
-            program=asked.program,
-            answer_style=asked.answer_style,
-            seconds=asked.seconds,
-        )
+        question = service.ask(client=client_of(request), **dict(asked))
         if "text/event-stream" in accept:
             return event_stream(_events(question, request))
         await finished(question, request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -14,9 +14,10 @@ from pydantic import BaseModel, Field
 
 from ..common.text import printable
 from ..lm.failure import Failure
+from ..lm.progress import Event
 from ..pages.asked_question import AskedQuestion
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.streams import NodeGrown, NodeNews
+from ..programs.streams import NodeGrown, NodeNews, Written
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, permalink, refusals, sent, sign_of_life
@@ -156,12 +157,8 @@ def chat_routes(service: Service) -> APIRouter:
         await finished(question, request)
         if (refused := refusal_of(question.asked)) is not None:
             raise refused
-        reply = {
-            "content": question.asked.told,
-            "answer": question.asked.answer,
-            "annotations": citations_of(question.asked, request),
-        }
-        message = {"role": "assistant", "refusal": None} | reply
+        message = {"role": "assistant", "refusal": None, "content": question.asked.told}
+        message |= {"answer": question.asked.answer, "annotations": citations_of(question.asked, request)}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         whole = _head(question.asked, "chat.completion") | {"choices": [choice], "usage": _usage(question.asked)}
         return JSONResponse(whole)
@@ -177,9 +174,8 @@ def _model(name: str) -> dict[str, Any]:
 
 
 async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
-    """Yield the reply in pieces: a line for each node, then the content with its annotations."""
-    asked = question.asked
-    news = NodeNews()
+    """Yield the reply in pieces: a line for each node, the content as it is written, its annotations."""
+    asked, news, text = question.asked, NodeNews(), SentText()
     yield _chunk(asked, {"role": "assistant", "content": ""})
     async with aclosing(question.follow()) as events:
         async for told in events:
@@ -187,14 +183,16 @@ async def _chunks(question: Question, request: Request, *, with_usage: bool) -> 
             lines += [line for _, event in told if isinstance(event, NodeGrown) and (line := news.line(event))]
             for line in lines:
                 yield _chunk(asked, {"reasoning_content": f"{printable(line)}\n"})
-            if not lines:
+            if more := text.more(told):
+                yield _chunk(asked, {"content": more})
+            elif not lines:
                 yield sign_of_life()
     if (refused := refusal_of(asked)) is not None:
         yield sent(json.dumps(refused.body()))
     else:
-        yield _chunk(
-            asked, {"content": asked.told, "answer": asked.answer, "annotations": citations_of(asked, request)}
-        )
+        rest, before = text.last(asked.told)
+        marks = citations_of(asked, request, before)
+        yield _chunk(asked, {"content": rest, "answer": asked.answer, "annotations": marks})
         yield _chunk(asked, {}, finish_reason="stop")
         if with_usage:
             last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}
@@ -208,35 +206,44 @@ def _chunk(asked: AskedQuestion, delta: dict[str, Any], finish_reason: str | Non
 
 
 def _head(asked: AskedQuestion, kind: str) -> dict[str, Any]:
-    created = int(asked.asked_at.timestamp())
-    return {"id": f"chatcmpl-{asked.id}", "object": kind, "created": created, "model": asked.program}
+    about = {"id": f"chatcmpl-{asked.id}", "object": kind, "model": asked.program}
+    return about | {"created": int(asked.asked_at.timestamp())}
 
 
 def _usage(asked: AskedQuestion) -> dict[str, int]:
-    spent = asked.spent
-    total = spent.tokens_in + spent.tokens_out
-    return {"prompt_tokens": spent.tokens_in, "completion_tokens": spent.tokens_out, "total_tokens": total}
+    given, taken = asked.spent.tokens_in, asked.spent.tokens_out
+    return {"prompt_tokens": given, "completion_tokens": taken, "total_tokens": given + taken}
 
 
-def _said(asked: AskedQuestion, request: Request) -> dict[str, Any]:
-    return {"content": asked.told, "answer": asked.answer, "annotations": citations_of(asked, request)}
+class SentText:
+    """The text of an answer as far as a client was sent it, while it is written."""
+
+    _text = ""
+
+    def more(self, told: Sequence[tuple[int, Event]]) -> str:
+        """Return what these events add to it; nothing of a text that was begun anew."""
+        begun = len(self._text)
+        for _, event in told:
+            if isinstance(event, Written) and event.text.startswith(self._text):
+                self._text = event.text
+        return self._text[begun:]
+
+    def last(self, whole: str) -> tuple[str, int]:
+        """Return what is to be sent of the whole, and what stands before the whole: if it differs, it is sent anew."""
+        if whole.startswith(self._text):
+            return whole[len(self._text) :], 0
+        return f"\n\n{whole}", len(self._text) + 2
 
 
-def citations_of(asked: AskedQuestion, request: Request) -> list[dict[str, Any]]:
-    """Return what each mark of an answer cites, as OpenAI's annotations."""
+def citations_of(asked: AskedQuestion, request: Request, before: int = 0) -> list[dict[str, Any]]:
+    """Return what each mark of an answer cites, as OpenAI's annotations, with so many characters before the text."""
     address = permalink(asked, request)
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "start_index": one.start,
-                "end_index": one.end,
-                "title": one.title,
-                "url": f"{address}#cited-{one.number}",
-            },
-        }
-        for one in asked.citations()
-    ]
+    marks = list[dict[str, Any]]()
+    for one in asked.citations():
+        place = {"start_index": before + one.start, "end_index": before + one.end}
+        cited = {**place, "title": one.title, "url": f"{address}#cited-{one.number}"}
+        marks.append({"type": "url_citation", "url_citation": cited})
+    return marks
 
 
 def refusal_of(asked: AskedQuestion) -> Refused | None:

@@ -26,7 +26,7 @@ from ..lm.spent import Spent, total
 from ..pages.asked_question import AskedQuestion
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
-from ..programs.streams import NodeChanged, NodeGrown, Searching
+from ..programs.streams import NodeChanged, NodeGrown, Searching, Written
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
@@ -202,6 +202,8 @@ class Question:
             asked.doing = said + (self._sought if said.startswith("reading") else "")
         elif isinstance(event, CallEnded):
             asked.spent = total([asked.spent, event.spent])
+        elif isinstance(event, Written):
+            asked.writing = event.text
         elif isinstance(event, Waiting):
             asked.place = event.place
         elif isinstance(event, Restated):
@@ -224,7 +226,7 @@ class Question:
     def end(self, state: Literal["answered", "failed", "stopped"]) -> None:
         """Note how it ended."""
         self.now()
-        self.asked.state, self.asked.place, self.asked.doing = state, None, ""
+        self.asked.state, self.asked.place, self.asked.doing, self.asked.writing = state, None, "", ""
 
     def tell_end(self) -> None:
         """Tell the followers that nothing more comes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from itertools import count
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -14,7 +15,7 @@ from pydantic import BaseModel
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, refusals, sent, sign_of_life
-from .chat_api import ChatRequest, Message, citations_of, refusal_of
+from .chat_api import ChatRequest, Message, SentText, citations_of, refusal_of
 from .questions import Question, Service
 
 
@@ -56,30 +57,48 @@ def responses_routes(service: Service) -> APIRouter:
 
 
 async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
-    yield _event(0, "response.created", response=_response(question.asked, request, status="in_progress"))
+    """Yield the events of OpenAI's: one message of one text, which arrives as it is written."""
+    asked, numbers, text = question.asked, count(), SentText()
+    item: dict[str, Any] = {"output_index": 0, "item": _message(asked, "in_progress", [])}
+    place: dict[str, Any] = {"item_id": item["item"]["id"], "output_index": 0, "content_index": 0}
+
+    def event(kind: str, **fields: Any) -> bytes:
+        return sent(json.dumps({"type": kind, "sequence_number": next(numbers), **fields}), event=kind)
+
+    for kind in ("response.created", "response.in_progress"):
+        yield event(kind, response=_response(asked, request, status="in_progress"))
+    yield event("response.output_item.added", **item)
+    yield event("response.content_part.added", part=_text("", []), **place)
     async with aclosing(question.follow()) as events:
-        async for _ in events:
-            yield sign_of_life()
-    asked = question.asked
+        async for told in events:
+            more = text.more(told)
+            yield event("response.output_text.delta", delta=more, logprobs=[], **place) if more else sign_of_life()
     if (refused := refusal_of(asked)) is not None:
-        yield _event(1, "error", message=str(refused), code=refused.code, param=None)
+        yield event("error", message=str(refused), code=refused.code, param=None)
         return
-    place = {"item_id": f"msg_{asked.id}", "output_index": 0, "content_index": 0}
-    yield _event(1, "response.output_text.delta", delta=asked.told, **place)
-    yield _event(2, "response.completed", response=_response(asked, request))
+    whole = _response(asked, request)
+    (message,) = whole["output"]
+    yield event("response.output_text.delta", delta=text.last(asked.told)[0], logprobs=[], **place)
+    yield event("response.output_text.done", text=asked.told, logprobs=[], **place)
+    yield event("response.content_part.done", part=message["content"][0], **place)
+    yield event("response.output_item.done", output_index=0, item=message)
+    yield event("response.completed", response=whole)
 
 
-def _event(number: int, kind: str, **fields: Any) -> bytes:
-    return sent(json.dumps({"type": kind, "sequence_number": number, **fields}), event=kind)
+def _text(text: str, marks: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": marks, "logprobs": []}
+
+
+def _message(asked: AskedQuestion, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "message", "id": f"msg_{asked.id}", "role": "assistant", "status": status, "content": content}
 
 
 def _response(asked: AskedQuestion, request: Request, status: str = "completed") -> dict[str, Any]:
     marks = [{"type": "url_citation", **one["url_citation"]} for one in citations_of(asked, request)]
-    text = {"type": "output_text", "text": asked.told, "annotations": marks, "logprobs": []}
-    message = {"type": "message", "id": f"msg_{asked.id}", "role": "assistant", "status": status, "content": [text]}
+    message = _message(asked, status, [_text(asked.told, marks)])
     spent = asked.spent
-    usage = {"input_tokens": spent.tokens_in, "output_tokens": spent.tokens_out}
-    usage |= {"total_tokens": spent.tokens_in + spent.tokens_out}
+    both = spent.tokens_in + spent.tokens_out
+    usage = {"input_tokens": spent.tokens_in, "output_tokens": spent.tokens_out, "total_tokens": both}
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
         **{"id": f"resp_{asked.id}", "object": "response", "created_at": int(asked.asked_at.timestamp())},

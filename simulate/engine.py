@@ -74,7 +74,7 @@ class SimulatedEngine:
 
     def stream(self, request: Request) -> Iterator[Any]:
         """Return the same reply as events, a word in each."""
-        return _events(self.complete(request))
+        return words_of(self.complete(request))
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""
@@ -118,15 +118,20 @@ class AsyncSimulatedEngine:
         return response
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Yield the same reply as events, a word in each."""
-        for event in _events(await self.complete(request)):
+        """Yield the same reply as events, a word in each; the latency is that of the whole."""
+        import asyncio
+
+        events = list(words_of(self.engine.reply_to(request)))
+        for event in events:
+            await asyncio.sleep(self.engine.mind.traits.latency / len(events))
             yield event
 
     async def aclose(self) -> None:
         """Do nothing: nothing is held open."""
 
 
-def _events(response: Response) -> Iterator[Any]:
+def words_of(response: Response) -> Iterator[Any]:
+    """Yield a response as events, a word in each."""
     for event in response_to_events(response):
         if event.type == "delta":
             yield from (StreamDeltaEvent(TextDelta(piece)) for piece in pieces(event.delta.text))

@@ -13,7 +13,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
-from ..modules.answers import with_references
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered_among, numbers_of, without_loose_marks
 from ..tree import ReasoningTree
@@ -64,10 +64,8 @@ class MultiHop(Program):
             queries[query] = len(new)
             notes = [*notes, *new]
             passages = distinct([passages, found])
-        reply = call(
-            self.notes_answer, question=question, answer_style=answer_style, notes=notes, queries=list(queries)
-        )
-        answer, content, references = with_references(reply, passages, question)
+        asked = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
+        answer, content, references = cited_answer(self.notes_answer, passages, **asked)
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
         return answered(tree, answer, content, references, passages=noted, notes=tuple(notes))
 

@@ -11,7 +11,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.summaries import AnswerFromSummaries, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import note
-from ..modules.answers import with_references
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered_among, without_loose_marks
 from ..tree import ReasoningTree
@@ -67,8 +67,8 @@ class MultiHopSummaries(Program):
             last = tree.add_search(last, query, found, round=hop)
             summaries += self.summarize(summarize, question, summaries, passages, found)
             passages = distinct([passages, found])
-        reply = call(self.summaries_answer, question=question, answer_style=answer_style, summaries=summaries)
-        answer, content, references = with_references(reply, passages, question)
+        asked = {"question": question, "answer_style": answer_style, "summaries": summaries}
+        answer, content, references = cited_answer(self.summaries_answer, passages, **asked)
         return answered(tree, answer, content, references, passages=passages, summaries=tuple(summaries))
 
     def summarize(

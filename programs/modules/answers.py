@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dspy
 
 from ...common.text import neutralise, text_or_none
 from ...lm.call import call
+from ...lm.window import shown_of
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.answers import Answer, AnswerStepByStep
@@ -15,6 +17,7 @@ from ...signatures.knowledge import RecallPassage
 from ..demonstrations import note
 from ..majority import Sample
 from ..references import kept_all_marks, settle_marks, supported_by
+from ..streams import Writing
 
 
 class PlainAnswer(dspy.Module):
@@ -42,7 +45,7 @@ class StepByStepAnswer(dspy.Module):
 
     def forward(self, question: str, answer_style: AnswerStyle) -> Sample:
         """Return the answer, the reasoning without marks (there is nothing to cite), and no references."""
-        return with_references(call(self.answer, question=question, answer_style=answer_style), [], question)
+        return cited_answer(self.answer, [], question=question, answer_style=answer_style)
 
 
 class Recitation(dspy.Module):
@@ -57,11 +60,22 @@ class Recitation(dspy.Module):
         return neutralise(text_or_none(call(self.recall, question=question).passage) or "")
 
 
-def with_references(reply: dspy.Prediction, passages: list[Passage], question: str) -> Sample:
-    """Return the answer of a reply, its final content, and its references: mark ``[n]`` is ``references[n-1]``.
+def cited_answer(
+    predict: dspy.Predict, passages: list[Passage], config: dict[str, float] | None = None, /, **inputs: Any
+) -> Sample:
+    """Call a predictor and return its answer, its final content, and the references: ``[n]`` is ``references[n-1]``.
 
     A mark that its passage does not support is taken out; such a reply is no demonstration.
+
+    Args:
+        predict: has the outputs ``final_content`` and ``answer``.
+        passages: by the numbers of the prompt.
+        config: options of the LM for this call, such as a temperature.
+        inputs: of the predictor.
     """
-    final_content, references = settle_marks(reply.final_content, passages, supported_by(question))
+    rule = supported_by(inputs["question"])
+    settle = partial(settle_marks, references=passages, belongs=rule)
+    reply = call(predict, config, writing=partial(Writing, settle), **inputs)
+    final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), rule)
     note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
     return reply.answer, final_content, references

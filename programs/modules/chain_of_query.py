@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dspy
@@ -26,6 +27,7 @@ from ...signatures.chain_of_query import (
 )
 from ..demonstrations import note
 from ..references import distinct, kept_all_marks, numbered, numbers_of, settle_marks
+from ..streams import Writing
 from ..tree import Node, without_repeats
 
 
@@ -167,13 +169,17 @@ class Tracing(dspy.Module):
             )
             for node in told
         ]
-        reply = call(self.trace, question=question, answer_style=answer_style, steps=steps)
+
+        def settle(text: str) -> tuple[str, list[Passage]]:
+            return settle_marks(text, passages, belongs)
 
         def belongs(fragment: str, passage: Passage) -> bool:
             steps = [node for node in supported if node.passage and node.passage.id == passage.id]
             return any(tells(fragment, node.answer or "") for node in steps)
 
-        final_content, references = settle_marks(reply.final_content, passages, belongs)
+        inputs = {"question": question, "answer_style": answer_style, "steps": steps}
+        reply = call(self.trace, writing=partial(Writing, settle), **inputs)
+        final_content, references = settle(reply.final_content)
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
         note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references

@@ -26,7 +26,7 @@ from ...signatures.knowledge import (
 from ..demonstrations import Judgement, note
 from ..majority import Sample
 from ..references import numbered
-from .answers import with_references
+from .answers import cited_answer
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
     r"(?:^|[,;] )(?:(?:but|however|and|though|although),? )?"
@@ -183,6 +183,5 @@ class KnowledgeAnswer(dspy.Module):
 
         ``config`` has options of the LM for this call, such as a temperature; ``more`` are other inputs.
         """
-        shown = numbered(passages)
-        reply = call(self.answer, config, question=question, answer_style=answer_style, passages=shown, **more)
-        return with_references(reply, shown_of(passages, reply), question)
+        asked = {"question": question, "answer_style": answer_style, "passages": numbered(passages), **more}
+        return cited_answer(self.answer, passages, config, **asked)

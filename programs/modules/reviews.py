@@ -10,7 +10,7 @@ import dspy
 
 from ...common.text import query_or_none, text_or_none
 from ...lm.call import call
-from ...lm.window import passages_shown, shown_of
+from ...lm.window import passages_shown
 from ...metrics import read_label, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
@@ -29,7 +29,7 @@ from ..evidence import Evidence
 from ..majority import Sample
 from ..references import numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
-from .answers import with_references
+from .answers import cited_answer
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
 _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
@@ -157,8 +157,7 @@ class EvidenceFusion(dspy.Module):
         assertions = [_assertion(piece, [number[passage.id] for passage in piece.passages]) for piece in evidence]
         shown: dict[str, Any] = {"assertions": assertions, "passages": numbered(passages)}
         inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
-        reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
-        return with_references(reply, shown_of(passages, reply), question)
+        return cited_answer(self.fuse, passages, question=question, answer_style=answer_style, **inputs)
 
 
 def told_by(piece: Evidence, question: str) -> Sample | None:

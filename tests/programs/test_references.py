@@ -35,10 +35,10 @@ def test_digits_without_end_are_no_number_of_a_passage():
     assert fill_in(f"Who wrote #{digits}?", ["Kafka"]) == f"Who wrote #{digits}?"
 
 
-def test_renumbering_keeps_the_order_of_the_references():
-    content, references = settle_marks("Last [3] first [2].", [A, B, C], anywhere)
-    assert content == "Last [2] first [1]."
-    assert references == [B, C]
+def test_references_are_numbered_in_the_order_in_which_they_are_marked():
+    content, references = settle_marks("First [3] last [2].", [A, B, C], anywhere)
+    assert content == "First [1] last [2]."
+    assert references == [C, B]
 
 
 @pytest.mark.parametrize(

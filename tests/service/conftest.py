@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from tiny_world import QUESTIONS, SURE, TitleRetriever
 from questree.programs import build
 from questree.service import KeptQuestions, Service, ServiceLimits, create_app
 from questree.simulate import SimulatedEngine, Traits, simulated_lm
+from questree.simulate.engine import words_of
 
 
 class Tap:
@@ -24,7 +25,8 @@ class Tap:
 
     def __init__(self, engine: SimulatedEngine):
         self.engine, self.asked = engine, 0
-        self._may, self._changed = 0, threading.Condition()
+        self._may, self._changed, self.writes = 0, threading.Condition(), threading.Event()
+        self.writes.set()
         self._held: list[tuple[int, Callable[[], Any]]] = []
 
     async def complete(self, request: Request) -> Response:
@@ -36,6 +38,14 @@ class Tap:
         self.let(self._may)
         await through.wait()
         return self.engine.reply_to(request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """Yield the reply in words; three quarters on, wait until it may be written on (``writes``)."""
+        events = list(words_of(await self.complete(request)))
+        for place, event in enumerate(events):
+            if place == 3 * len(events) // 4:
+                await asyncio.to_thread(self.writes.wait, 30)
+            yield event
 
     def let(self, number: int) -> None:
         """Let the first so many requests be replied to."""

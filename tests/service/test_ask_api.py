@@ -48,7 +48,10 @@ def test_events_are_the_tree_as_it_grows(client):
     assert last == "done"
     assert list(nodes.values()) == done["tree"]["nodes"]
     assert done["answer"] == "Vltava"
-    assert {kind for kind, _ in told} == {"node_grown", "node_changed", "searching", "call_begun", "call_ended"}
+    kinds = {"node_grown", "node_changed", "searching", "call_begun", "call_ended", "written"}
+    assert {kind for kind, _ in told} == kinds
+    written = [event["text"] for kind, event in told if kind == "written"]
+    assert all(done["final_content"].startswith(text) for text in written)
 
 
 def test_an_event_is_one_line_to_any_client(client):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -171,6 +172,18 @@ def test_without_scripts_a_question_is_asked_and_read(browser, address, tap):
         page.set_viewport_size({"width": 390, "height": 800})
         page.locator(".prose .cite").first.click()
         expect(page.locator("#cited-1 mark").first).to_be_visible()
+
+
+def test_the_text_is_shown_while_it_is_written(page, address, tap):
+    tap.writes.clear()
+    tap.let(10**6)
+    ask(page, address)
+    begun = page.locator(".writing").inner_text()
+    assert page.locator(".short").count() == 0
+    tap.writes.set()
+    expect(page.locator(".short")).to_have_text("Vltava")
+    assert re.sub(r" \[(\d)]", r"\1", begun) in page.locator(".prose").inner_text()
+    assert page.locator(".writing").count() == 0
 
 
 class TwoSteps(Program):

@@ -72,10 +72,14 @@ def test_responses_tell_the_same_as_chat_completions(client):
     assert (whole.status, whole.output_text, whole.answer) == ("completed", said.content, "Vltava")
     [text] = whole.output[0].content
     assert len(text.annotations) == len(said.annotations) > 0
-    events = list(client.responses.create(model="searchain", input=ASKED, stream=True))
-    assert [event.sequence_number for event in events] == [0, 1, 2]
-    assert "".join(one.delta for one in events if one.type == "response.output_text.delta") == said.content
-    assert events[-1].response.usage.total_tokens >= 0
+    with client.responses.stream(model="searchain", input=ASKED) as stream:
+        events = list(stream)
+        assert stream.get_final_response().output_text == said.content
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    deltas = [one.delta for one in events if one.type == "response.output_text.delta"]
+    assert "".join(deltas) == said.content
+    assert len(deltas) > 2, "the text comes as it is written"
+    assert events[-1].response.usage.total_tokens > 0
     with pytest.raises(openai.BadRequestError, match="the user asks nothing"):
         client.responses.create(model="searchain", input=" ")
 
@@ -86,6 +90,8 @@ def test_a_stream_tells_the_nodes_and_then_the_content(client, model):
         model=model, messages=ASKED, stream=True, stream_options={"include_usage": True}
     )
     *chunks, last = list(stream)
+    written = [text for chunk in chunks if (text := chunk.choices[0].delta.content)]
+    assert (len(written) > 2) == (model == "searchain"), "an answer that no LM writes comes whole"
     deltas = [chunk.choices[0].delta for chunk in chunks]
     reasoning = [delta.reasoning_content for delta in deltas if getattr(delta, "reasoning_content", None)]
     assert len(reasoning) == len({*reasoning}) >= 2, "a node is told again only when its line has changed"
