@@ -96,10 +96,10 @@ class ChatRequest(BaseModel):
         Raises:
             Refused: there is none, it is too long, or more than text belongs to it.
         """
-        last = next((message for message in reversed(self.messages) if message.role == "user"), None)
-        if last is not None and last.unread:
+        last = next((message for message in reversed(self.messages) if message.role == "user"), Message(role="user"))
+        if last.unread:
             raise Refused(400, f"messages: a program reads text, and no {last.unread[:40]!r}", "invalid_request")
-        asked = last.text.strip() if last is not None else ""
+        asked = last.text.strip()
         if not asked:
             raise Refused(400, "messages: the user asks nothing", "invalid_request")
         if len(asked) > MAX_QUESTION_CHARACTERS:

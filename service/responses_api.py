@@ -77,11 +77,10 @@ async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
         yield event("error", message=str(refused), code=refused.code, param=None)
         return
     whole = _response(asked, request)
-    (message,) = whole["output"]
     yield event("response.output_text.delta", delta=text.last(asked.told)[0], logprobs=[], **place)
     yield event("response.output_text.done", text=asked.told, logprobs=[], **place)
-    yield event("response.content_part.done", part=message["content"][0], **place)
-    yield event("response.output_item.done", output_index=0, item=message)
+    yield event("response.content_part.done", part=whole["output"][0]["content"][0], **place)
+    yield event("response.output_item.done", output_index=0, item=whole["output"][0])
     yield event("response.completed", response=whole)
 
 
