@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...common.errors import CorpusError, unknown_name
 from ...common.packed_files import uncompressed
@@ -41,6 +40,7 @@ class CorpusSource:
     """A corpus that is read once: its name, its passages, and how many of its lines are bad.
 
     Args:
+        corpus: a file or folder for `read_corpus`, or passages.
         corpus_format, skip_bad, bad: as for `read_corpus`.
     """
 
@@ -52,25 +52,53 @@ class CorpusSource:
         skip_bad: bool = False,
         bad: list[BadLine] | None = None,
     ) -> None:
-        self._corpus, self._format, self._skip_bad = corpus, corpus_format, skip_bad
-        self._bad = [] if bad is None else bad
+        self._corpus, self._form = corpus, named_format(corpus_format) if corpus_format else None
+        self._skip_bad, self._bad = skip_bad, [] if bad is None else bad
         self._before = len(self._bad)
         self.name = Path(corpus).name if isinstance(corpus, (str, Path)) else "passages"
-
-    def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:
-        """Yield passages that are there already, and then those of the corpus, whose ids must be new."""
-        seen = set[str]()
-        yield from _once(behind, seen)
-        if isinstance(self._corpus, (str, Path)):
-            how: dict[str, Any] = {"corpus_format": self._format, "skip_bad": self._skip_bad, "bad": self._bad}
-            yield from read_corpus(self._corpus, **how, seen=seen)
-        else:
-            yield from _once(self._corpus, seen)
 
     @property
     def skipped(self) -> int:
         """Return how many bad lines were left out so far."""
         return len(self._bad) - self._before
+
+    def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:
+        """Yield passages that are there already, and then those of the corpus, whose ids must be new."""
+        seen = set[str]()
+        yield from _once(behind, seen)
+        if not isinstance(self._corpus, (str, Path)):
+            yield from _once(self._corpus, seen)
+            return
+        path, count = Path(self._corpus), 0
+        for passage in _passages(path, self._form, seen, self._bad if self._skip_bad else None):
+            count += 1
+            yield passage
+        if left_out := self._bad[self._before :]:
+            logger.warning("%s", _described(path, left_out))
+        if not count:
+            raise CorpusError(f"{path} holds no passage. Expected one JSON object or tab-separated passage a line.")
+
+
+def read_corpus(
+    path: str | Path, *, corpus_format: str | None = None, skip_bad: bool = False, bad: list[BadLine] | None = None
+) -> Iterator[Passage]:
+    """Yield the passages of a corpus; it is never held whole, only its ids.
+
+    The forms are JSON lines (``id`` or ``_id``, ``title``, ``text``; without an id the line's number is it), ColBERT's
+    and DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge
+    source; see ``FORMATS``. Files may be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
+
+    Args:
+        path: a file, or the folder of an archive.
+        corpus_format: one of ``FORMATS``; by default the name and the first line decide.
+        skip_bad: keep the good lines; the bad ones are counted and named in a warning at the end.
+        bad: a list to which the bad lines are appended, for whoever reports them.
+
+    Raises:
+        CorpusError: if there is no such file or format, no passage in it, or a bad line (with ``skip_bad``: many of
+            them, and more than passages).
+    """
+    return CorpusSource(path, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad).passages()
 
 
 def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:
@@ -86,50 +114,14 @@ def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:
         yield passage
 
 
-def read_corpus(
-    path: str | Path,
-    *,
-    corpus_format: str | None = None,
-    skip_bad: bool = False,
-    bad: list[BadLine] | None = None,
-    seen: set[str] | None = None,
-) -> Iterator[Passage]:
-    """Yield the passages of a corpus; it is never held whole, only its ids.
-
-    The forms are JSON lines (``id`` or ``_id``, ``title``, ``text``; without an id the line's number is it), ColBERT's
-    and DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge
-    source; see ``FORMATS``. Files may be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
-
-    Args:
-        path: a file, or the folder of an archive.
-        corpus_format: one of ``FORMATS``; by default the name and the first line decide.
-        skip_bad: keep the good lines; the bad ones are counted and named in a warning at the end.
-        bad: a list to which the bad lines are appended, for whoever reports them.
-        seen: ids that are taken; those of the corpus are added.
-
-    Raises:
-        CorpusError: if there is no such file or format, no passage in it, or a bad line (with ``skip_bad``: many of
-            them, and more than passages).
-    """
-    bad, seen = [] if bad is None else bad, set[str]() if seen is None else seen
-    already_bad, count = len(bad), 0
-    for passage in _passages(Path(path), corpus_format, seen, bad=bad if skip_bad else None):
-        count += 1
-        yield passage
-    if len(bad) > already_bad:
-        logger.warning("%s", _described(Path(path), bad[already_bad:]))
-    if not count:
-        raise CorpusError(f"{path} holds no passage. Expected one JSON object or tab-separated passage a line.")
-
-
-def _passages(path: Path, corpus_format: str | None, seen: set[str], bad: list[BadLine] | None) -> Iterator[Passage]:
+def _passages(path: Path, form: CorpusFormat | None, seen: set[str], bad: list[BadLine] | None) -> Iterator[Passage]:
     """Yield the passages of good lines.
 
     Args:
-        corpus_format: its form, or None to recognise it.
+        form: of the file, or None to recognise it.
         bad: takes the bad lines; if None, the first of them is an error.
     """
-    form = named_format(corpus_format) if corpus_format else HOTPOTQA if is_archive(path) else None
+    form = form or (HOTPOTQA if is_archive(path) else None)
     parse: Parse | None = None
     good = left_out = 0
     for file, number, line in numbered(path) if form is None else form.lines(path):

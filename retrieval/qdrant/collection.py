@@ -141,7 +141,7 @@ class Collection:
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-        server = self.address.server
+        server, collection = self.address.server, self.address.collection
         try:
             return what(self._client)
         except ResourceExhaustedResponse as busy:
@@ -151,13 +151,13 @@ class Collection:
             if refused.status_code in TRANSIENT:
                 raise TransientFault(fault) from refused
             if refused.status_code == 404:
-                raise NoCollection(f"There is no collection {self.address.collection} at {server}.") from refused
+                raise NoCollection(f"There is no collection {collection} at {server}.") from refused
             advice = f" Put its key into {KEY_VARIABLE}." if refused.status_code in (401, 403) else ""
             raise RemoteError(f"Qdrant at {server} refused the request ({fault}).{advice}") from refused
         except (ResponseHandlingException, ValueError) as failed:
             problem = getattr(failed, "source", failed)
             if isinstance(problem, httpx.RequestError):
-                raise TransientFault(f"{type(problem).__name__}: {problem}") from failed
+                raise TransientFault(problem) from failed
             raise RemoteError(
                 f"{server} gave an answer that qdrant-client {version('qdrant-client')} does not understand "
                 f"({first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
@@ -184,12 +184,7 @@ class Collection:
     def create(self, dim: int, settings: QdrantSettings, state: State) -> None:
         """Make the collection, empty."""
         name, metadata = self.address.collection, {_KEY: state.model_dump_json()}
-        try:
-            self.ask(lambda client: client.create_collection(name, metadata=metadata, **layout(dim, settings)))
-        except RemoteError:
-            made = self.state()  # an attempt whose answer was lost may have made it: the next one is refused
-            if made is None or made.manifest.fingerprint != state.manifest.fingerprint:
-                raise
+        self.ask(lambda client: client.create_collection(name, metadata=metadata, **layout(dim, settings)))
         if self.address.folder is not None:
             hasten(self._client)
 

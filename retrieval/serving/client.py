@@ -17,15 +17,7 @@ from ..base import BaseRetriever, check_search, reopened
 from ..contracts import Similarity
 from ..passage import Passage
 from .access import TOKEN_VARIABLE, is_loopback, read_token
-from .remote_requests import (
-    TRANSIENT,
-    RemoteError,
-    RemoteSettings,
-    TransientFault,
-    first_line,
-    retried,
-    retry_after,
-)
+from .remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, first_line, retried
 from .wire import Compare, Health, Likeness, Results, Search
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -45,9 +37,15 @@ class RemoteRetriever(BaseRetriever):
 
     remote = True
 
-    def __init__(self, connection: Connection, health: Health) -> None:
-        self.name, self.fingerprint, self.address = health.name, health.fingerprint, connection.address
-        self._connection, self._health = connection, health
+    def __init__(
+        self, address: str, token: str | None, settings: RemoteSettings, wait: Callable[[float], None]
+    ) -> None:
+        self._host, self._token = _host(address), token
+        self.address, self._settings, self._wait = address.rstrip("/"), settings, wait
+        self.renew()
+        renew_in_forks(self)
+        self._health = self._ask(Health, "/health")
+        self.name, self.fingerprint = self._health.name, self._health.fingerprint
         self.place = partial(reopened, RemoteRetriever.connect, self.address, self.fingerprint)
 
     @classmethod
@@ -70,8 +68,22 @@ class RemoteRetriever(BaseRetriever):
         Raises:
             RemoteError: if it is no address, or no retriever server answers there.
         """
-        connection = Connection(address, token or read_token(), settings or RemoteSettings(), wait)
-        return cls(connection, connection.ask(Health, "/health"))
+        return cls(address, token or read_token(), settings or RemoteSettings(), wait)
+
+    def renew(self) -> None:
+        """Begin with no connections; those of another process are not used."""
+        import httpx
+
+        self._client = httpx.Client(
+            timeout=httpx.Timeout(self._settings.answer_seconds, connect=self._settings.connect_seconds),
+            limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
+            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
+            trust_env=not is_loopback(self._host),  # a proxy of the environment leads away from this machine
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
     @property
     def similarity(self) -> Similarity | None:
@@ -86,27 +98,19 @@ class RemoteRetriever(BaseRetriever):
             RemoteError: if no usable answer came, or a query is longer than the server takes.
         """
         checked, together = check_search(queries, k), max(1, self._health.most_passages // k)
-        most = min(self._connection.settings.queries_together, self._health.most_queries, together)
+        most = min(self._settings.queries_together, self._health.most_queries, together)
         return [ranking for some in _parts(checked, most) for ranking in self._found(some, k)]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._connection.close()
-
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
-        answer = self._connection.ask(Results, "/search", Search(queries=queries, k=k))
-        self._check_index(answer.fingerprint)
-        fault = (
-            "" if len(answer.results) == len(queries) else f"{len(answer.results)} rankings for {len(queries)} queries"
-        )
-        for ranking in answer.results:
+        found = self._ask(Results, "/search", Search(queries=queries, k=k)).results
+        if len(found) != len(queries):
+            raise self._unusable(f"{len(found)} rankings for {len(queries)} queries")
+        for ranking in found:
             if len(ranking) > k or len({passage.id for passage in ranking}) < len(ranking):
-                fault = f"more than {k} passages for a query, or one of them twice"
-            elif any(one.score < other.score for one, other in pairwise(ranking)):
-                fault = "passages that are not in the order of their scores"
-        if fault:
-            raise self._connection.unusable(fault)
-        return answer.results
+                raise self._unusable(f"more than {k} passages for a query, or one of them twice")
+            if any(one.score < other.score for one, other in pairwise(ranking)):
+                raise self._unusable("passages that are not in the order of their scores")
+        return found
 
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         if not texts or not others:
@@ -119,67 +123,31 @@ class RemoteRetriever(BaseRetriever):
         return rows
 
     def _likeness(self, texts: list[str], others: list[str]) -> list[list[float]]:
-        answer = self._connection.ask(Likeness, "/similarity", Compare(texts=texts, others=others))
-        self._check_index(answer.fingerprint)
-        if [len(row) for row in answer.rows] != [len(others)] * len(texts):
-            raise self._connection.unusable("rows that do not fit the texts compared")
-        return answer.rows
+        rows = self._ask(Likeness, "/similarity", Compare(texts=texts, others=others)).rows
+        if [len(row) for row in rows] != [len(others)] * len(texts):
+            raise self._unusable("rows that do not fit the texts compared")
+        return rows
 
-    def _check_index(self, fingerprint: str) -> None:
-        if fingerprint != self.fingerprint:
-            raise RemoteError(
-                f"{self.address} now serves the index {fingerprint}, and served {self.fingerprint} when this run "
-                "began: their passages must not be mixed. Serve the old index again, or start the run anew."
-            )
-
-
-def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
-    """Return the texts in their order, so many together at most."""
-    return [list(texts[first : first + most]) for first in range(0, len(texts), most)]
-
-
-class Connection:
-    """Requests to the retriever server at one address; safe in several threads."""
-
-    def __init__(
-        self, address: str, token: str | None, settings: RemoteSettings, wait: Callable[[float], None]
-    ) -> None:
-        self._host, self._token = _host(address), token
-        self.address, self.settings = address.rstrip("/"), settings
-        self._wait = wait
-        self.renew()
-        renew_in_forks(self)
-
-    def renew(self) -> None:
-        """Begin with no connections; those of another process are not used."""
-        import httpx
-
-        self._client = httpx.Client(
-            timeout=httpx.Timeout(self.settings.answer_seconds, connect=self.settings.connect_seconds),
-            limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
-            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
-            trust_env=not is_loopback(self._host),  # a proxy of the environment leads away from this machine
-        )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def ask(self, model: type[Model], path: str, message: BaseModel | None = None) -> Model:
-        """Return the answer to a message, or to a request without one, as a model."""
-        content = None if message is None else message.model_dump_json()
+    def _ask(self, model: type[Model], path: str, message: BaseModel | None = None) -> Model:
+        """Return the answer to a message, or to a request without one, as a model; refuse one of another index."""
         body = retried(
-            lambda: self._attempt(path, content),
-            self.settings,
+            partial(self._attempt, path, None if message is None else message.model_dump_json()),
+            self._settings,
             self._wait,
             server=f"The retriever server at {self.address}",
             advice=f"See that it runs: questree serve-retriever INDEX; its health: {self.address}/health",
         )
         try:
-            return model.model_validate_json(body)
+            answer = model.model_validate_json(body)
         except ValidationError as error:
             fault = error.errors()[0]
-            raise self.unusable(f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}") from None
+            raise self._unusable(f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}") from None
+        if message is not None and (served := getattr(answer, "fingerprint", "")) != self.fingerprint:
+            raise RemoteError(
+                f"{self.address} now serves the index {served}, and served {self.fingerprint} when this run "
+                "began: their passages must not be mixed. Serve the old index again, or start the run anew."
+            )
+        return answer
 
     def _attempt(self, path: str, content: str | None) -> bytes:
         import httpx
@@ -188,37 +156,42 @@ class Connection:
         try:
             response = self._client.request(method, self.address + path, content=content, headers=headers)
         except httpx.RequestError as problem:
-            raise TransientFault(f"{type(problem).__name__}: {problem}") from problem
+            raise TransientFault(problem) from problem
         if response.status_code == 200:
             return response.content
         fault = f"HTTP {response.status_code}: {_message(response.content)}"
         if response.status_code in TRANSIENT:
-            raise TransientFault(fault, retry_after(response.headers.get("Retry-After")))
+            asked = response.headers.get("Retry-After", "").strip()
+            raise TransientFault(fault, float(asked) if asked.isdecimal() else None)
         advice = "See that it is the address of a retriever server."
         if response.status_code in (401, 403):
             advice = f"Put the server's token into {TOKEN_VARIABLE}."
         raise RemoteError(f"{self.address} refused the request ({fault}). {advice}")
 
-    def unusable(self, what: str) -> RemoteError:
-        """Return the error of an answer that cannot be used."""
+    def _unusable(self, what: str) -> RemoteError:
         return RemoteError(
             f"{self.address} gave an answer that cannot be used ({what}). See that it is a retriever server of this "
             "version of questree (questree serve-retriever) and that no proxy stands between."
         )
 
 
+def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
+    """Return the texts in their order, so many together at most."""
+    return [list(texts[first : first + most]) for first in range(0, len(texts), most)]
+
+
 def _host(address: str) -> str:
     """Return the host of an address, or refuse the address."""
     try:
         parts = urlsplit(address)
-        host, _ = parts.hostname, parts.port
-    except ValueError as problem:
-        raise RemoteError(f"{address} is no address ({problem}). Write http://host:port.") from None
-    if parts.username is not None or parts.password is not None:
+        _ = parts.port  # which is read, and refused, only now
+    except ValueError:
+        parts = urlsplit("")
+    if "@" in parts.netloc:
         raise RemoteError(f"Give no name or password in an address: a server's token goes into {TOKEN_VARIABLE}.")
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise RemoteError(f"{address} is no address of a retriever server. Write http://host:port.")
-    return host
+    return parts.hostname
 
 
 def _message(body: bytes) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from ...common.errors import QuestreeError
@@ -27,8 +25,8 @@ class RemoteError(QuestreeError):
 class TransientFault(Exception):
     """A failure after which the same request may succeed; ``pause`` are the seconds that the server asks for."""
 
-    def __init__(self, fault: str, pause: float | None = None) -> None:
-        super().__init__(fault)
+    def __init__(self, fault: object, pause: float | None = None) -> None:
+        super().__init__(f"{type(fault).__name__}: {fault}" if isinstance(fault, Exception) else fault)
         self.pause = pause
 
 
@@ -84,16 +82,6 @@ def retried(
         sleep=wait,
         retry_error_callback=give_up,
     )(attempt)
-
-
-def retry_after(header: str | None) -> float | None:
-    """Return the seconds that a ``Retry-After`` asks for, as a number or a date; None if it is neither."""
-    try:
-        if header and header.strip().isdecimal():
-            return float(header)
-        return max(0.0, parsedate_to_datetime(header or "").timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def first_line(problem: object) -> str:

@@ -150,14 +150,9 @@ def content(address: str) -> list[Any]:
     return sorted((point.id, point.payload, point.vector["words"], point.vector["tokens"]) for point in points)
 
 
-@pytest.fixture(scope="module")
-def whole(address) -> list[Any]:
-    """The points of an uninterrupted upload of the passages."""
-    return content(address)
-
-
-def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_checkpoint, monkeypatch):
+def test_an_interrupted_upload_goes_on(small, place, passages, tiny_checkpoint, monkeypatch):
     at, order = _true(place), {"checkpoint": tiny_checkpoint, "settings": ALL}
+    upload(passages, whole := place(), **order)
     with interrupted(50, KeyboardInterrupt(), "the same command goes on"):
         upload(passages, at, **order)
     with pytest.raises(IndexRefused, match=r"is unfinished: run the command"):
@@ -168,7 +163,7 @@ def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_check
     manifest = upload(passages, at, **order, progress=told.append)
     assert encoded == [len(passages) - 48]  # 32 of a whole chunk, and a request of 16
     assert (told[-1].done, told[-1].kept) == (len(passages), 48)
-    assert content(at) == whole
+    assert content(at) == content(whole)
     upload(passages, at, **order)  # again: nothing is missing
     assert encoded == [len(passages) - 48]
     assert QdrantRetriever.connect(at).fingerprint == manifest.fingerprint
