@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import distribution
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,11 +67,13 @@ def log_model(folder: Path, name: str = "model", register: str | None = None) ->
 def _own_code() -> tuple[list[str] | None, list[str]]:
     """Return the code that a model takes along, if no index offers it, and what its environment installs.
 
-    Beside what pip installed from a file, a folder or a repository stands a ``direct_url.json`` (PEP 610).
+    Beside what pip installed from a file, a folder or a repository stands a ``direct_url.json`` (PEP 610). What a build
+    leaves in a clone (``questree.egg-info``) has none, and is found first by a Python that was started there.
     """
-    ours = distribution("questree")
-    if ours.read_text("direct_url.json") is None:
-        return None, [f"questree=={ours.version}"]
+    found = [*distributions(name="questree")]
+    ours = next((one for one in found if one.read_text("direct_url.json")), None)
+    if ours is None:
+        return None, [f"questree=={found[0].version}"]
     needed = [requirement for requirement in ours.requires or [] if "extra ==" not in requirement]
     return [str(Path(_find("questree")).parent)], needed
 

@@ -63,7 +63,7 @@ def test_the_limits_hold_for_each_question_of_an_attack(attack, workplace):
         (("oner-cot", "--kind", "luck"), "no attack 'luck'"),
         (("oner-cot", "--defence", "luck"), "no defence 'luck'"),
         (("oner-cot", "--credulous", "2"), "from 0 to 1"),
-        ((), "programs"),
+        ((), "Missing argument"),
     ],
 )
 def test_a_mistake_is_one_line(attack, words, says):

@@ -4,10 +4,9 @@ import json
 import logging
 import re
 
-import httpx
 import huggingface_hub
 import pytest
-from huggingface_hub.utils._http import default_client_factory
+from huggingface_hub.utils import _http
 
 import questree
 from questree.common.errors import QuestreeError
@@ -16,6 +15,8 @@ from questree.optimize import load, save
 from questree.optimize.card import push
 from questree.optimize.hub import parse
 from questree.programs import build
+
+httpx = getattr(_http, "httpx2", None) or _http.httpx  # huggingface_hub 2 has a successor of httpx
 
 
 class Hub:
@@ -71,7 +72,7 @@ def hub():
     held = Hub()
     huggingface_hub.set_client_factory(lambda: httpx.Client(transport=httpx.MockTransport(held)))
     yield held
-    huggingface_hub.set_client_factory(default_client_factory)
+    huggingface_hub.set_client_factory(_http.default_client_factory)
 
 
 @pytest.fixture

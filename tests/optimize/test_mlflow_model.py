@@ -167,9 +167,16 @@ def test_a_model_holds_the_package_s_code_and_names_what_that_needs(served, tmp_
 
 
 def test_what_came_from_an_index_is_named_by_its_version(monkeypatch):
-    installed = SimpleNamespace(version="9.9", read_text=lambda name: None)
-    monkeypatch.setattr("questree.optimize.mlflow_model.distribution", lambda name: installed)
+    def distribution(origin):
+        return SimpleNamespace(
+            version="9.9", requires=["dspy", "ray; extra == 'cluster'"], read_text=lambda name: origin
+        )
+
+    found = [distribution(None)]  # as the egg-info of a build is, which may stand before what is installed
+    monkeypatch.setattr("questree.optimize.mlflow_model.distributions", lambda name: found)
     assert _own_code() == (None, ["questree==9.9"])
+    found.append(distribution("{}"))
+    assert _own_code()[1] == ["dspy"]
 
 
 def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, mini):

@@ -18,7 +18,8 @@ def shown(monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
 
     def read(*words):
-        option = r"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)? +<[^>]+>+(?: \[.*?\])? +(\S.*?) *│$"
+        kind = r"(?:<[^>]+>+|[A-Z]+(?: RANGE)?|\[[\w|-]+\])(?: \[.*?\])?"  # <float> or, of an older typer, FLOAT
+        option = rf"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)? +{kind} +(\S.*?) *│$"
         lines = re.findall(option, run(*words), re.MULTILINE)
         return {name.replace("-", "_"): text for name, text in lines}
 
