@@ -13,6 +13,7 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError, needs_extra
 from ...lm.guard import complete_demonstrations
+from ...lm.policy import RunPolicy
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import alternate
@@ -149,10 +150,14 @@ class BootstrapOptuna(Demonstrating):
     compares = True
     trials: int = Field(default=16, ge=1)
 
+    def check(self, program: Program, policy: RunPolicy) -> None:
+        """Check that Optuna is there."""
+        with needs_extra("optimizers"):
+            import optuna  # noqa: F401
+
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.BootstrapFewShotWithOptuna``, whose study takes no seed."""
-        with needs_extra("optimizers"):
-            import optuna
+        import optuna
 
         teleprompter = _BootstrapWithOptuna(
             metric=job.verdicts, num_candidate_programs=self.trials, num_threads=job.concurrency, **self.counts()

@@ -12,7 +12,7 @@ from dspy.teleprompt.mipro_optimizer_v2 import AUTO_RUN_SETTINGS
 from dspy.teleprompt.simba_utils import append_a_rule
 from pydantic import Field
 
-from ...common.errors import QuestreeError
+from ...common.errors import QuestreeError, needs_extra
 from ...evaluation.records import plain
 from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
@@ -39,7 +39,10 @@ class Mipro(Demonstrating):
     init_temperature: float = Field(default=1.0, ge=0)
 
     def check(self, program: Program, policy: RunPolicy) -> None:
-        """Check that either DSPy chooses how long to search, or the settings do."""
+        """Check that Optuna is there, and that either DSPy chooses how long to search, or the settings do."""
+        with needs_extra("optimizers"):
+            import optuna  # noqa: F401
+
         chosen = [self.candidates is not None, self.trials is not None]
         if any(chosen) if self.auto else not all(chosen):
             raise QuestreeError(

@@ -1,0 +1,47 @@
+"""A command that lacks an extra names it in one line, before anything is paid."""
+
+import os
+import subprocess
+import sys
+
+LACKING = """
+import sys
+from questree.cli import main
+from questree.optimize import optimizer
+from questree.optimize.readers.thresholds import plot_theta
+
+sys.modules |= dict.fromkeys(["fastapi", "matplotlib", "mcp", "optuna", "qdrant_client", "ray"])
+
+def told(call):
+    try:
+        call()
+    except BaseException as end:
+        print(end.code if isinstance(end, SystemExit) else end, file=sys.stderr)
+
+for words in WORDS:
+    sys.argv = ["questree", *words.split()]
+    told(main)
+told(lambda: plot_theta(None, [], None, ""))
+"""
+NEEDS = {
+    "serve direct": "serve",
+    "serve-retriever indexes": "serve",
+    "simulate serve": "serve",
+    "mcp direct": "mcp",
+    "ask Why? --retriever qdrant:folder/mini": "qdrant",
+    "index mini --engine qdrant:folder/mini": "qdrant",
+    "index mini --out made --on ray": "cluster",
+    "evaluate direct --on ray --out made": "cluster",
+    "compile direct --optimizer mipro --out made": "optimizers",
+    "compile direct --optimizer bootstrap-optuna --out made": "optimizers",
+}
+
+
+def test_a_command_without_its_extra_names_it_in_one_line(workplace):
+    code = LACKING.replace("WORDS", repr([*NEEDS]))
+    ran = subprocess.run([sys.executable, "-c", code], cwd=workplace, env=os.environ, capture_output=True, text=True)
+    said = [line for line in ran.stderr.splitlines() if line.strip("2")]
+    assert [line.rpartition("pip install ")[2] for line in said] == [
+        f"'questree[{extra}]'" for extra in [*NEEDS.values(), "plots"]
+    ], ran.stderr
+    assert not [path for path in workplace.iterdir() if path.name != "cache"]
