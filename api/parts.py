@@ -204,8 +204,10 @@ class Parts:
 def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
     """Return the index of exactly these passages: the one in the folder, or a new one in its place.
 
-    Where another process makes it, this one waits for that.
+    Where another process makes it, this one waits for that. Without the weights of the embedded checkpoint, which are a
+    package of their own, it is one of BM25; a warning says so.
     """
+    from .common.errors import CheckpointError
     from .common.files import in_turn
     from .retrieval import build_index, load_index
 
@@ -214,7 +216,12 @@ def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
     with in_turn(folder.with_name(f".{folder.name}.in-turn"), f"making the index {folder}"):
         with suppress(IndexRefused):
             return load_index(folder, corpus=corpus)
-        return load_index(build_index(corpus, folder, overwrite=True))
+        try:
+            built = build_index(corpus, folder, overwrite=True)
+        except CheckpointError as missing:
+            logger.warning("%s Until then %s is an index of BM25; remove it afterwards.", missing, folder)
+            built = build_index(corpus, folder, kind="bm25", overwrite=True)
+        return load_index(built)
 
 
 @lru_cache(maxsize=4)

@@ -41,8 +41,9 @@ def demo(
         out=out / ("compile" if reader == "lm" else f"compile-{Path(reader).name}"),
     )
     out.mkdir(parents=True, exist_ok=True)
-    with _step("1. index 305 passages with ColBERT"):
-        echo(f"{out / 'index'}: {len(load_or_build(MINI_CORPUS, out / 'index').passages)} passages")
+    with _step("1. index 305 passages"):
+        retriever = load_or_build(MINI_CORPUS, out / "index")
+        echo(f"{out / 'index'}: {len(retriever.passages)} passages, {retriever.name}")
     with _step("2. score SearChain, compile it, score it again"):
         compiled = compile(
             settings,

