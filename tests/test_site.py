@@ -44,3 +44,13 @@ def test_llms_txt_leads_to_pages(site):
 def test_links_that_leave_the_docs_lead_to_the_repository(site, repository, becomes):
     written = site.on_page_markdown("[S](../SECURITY.md) [r](retrievers.md)", SimpleNamespace(repo_url=repository))
     assert written == f"{becomes} [r](retrievers.md)"
+
+
+def test_the_capsules_that_were_made_are_offered(site, tmp_path, monkeypatch):
+    capsules = SimpleNamespace(file=SimpleNamespace(src_uri="capsules.md"))
+    monkeypatch.setattr(site, "CAPSULES", tmp_path)
+    config = SimpleNamespace(repo_url="")
+    assert site.on_page_markdown("# Capsules", config, page=capsules) == "# Capsules"
+    (tmp_path / "mini.capsule").write_bytes(b"x" * 200_000)
+    offered = site.on_page_markdown("# Capsules", config, page=capsules)
+    assert "- [mini.capsule](mini.capsule), 0.2 MB: `questree replay mini.capsule`" in offered
