@@ -16,7 +16,7 @@ FROM python:3.11-slim
 RUN useradd --system --uid 10001 --no-create-home questree && install -d -o questree /var/questree
 COPY --from=build /opt/questree /opt/questree
 ENV PATH=/opt/questree/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 \
-    QUESTREE_CACHE=/var/questree/cache DSPY_CACHEDIR=/var/questree/dspy QUESTREE_QUESTIONS=/var/questree/questions
+    QUESTREE_CACHE=/var/questree/cache DSPY_CACHEDIR=/var/questree/dspy
 USER questree
 WORKDIR /var/questree
 VOLUME /var/questree

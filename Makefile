@@ -22,7 +22,7 @@ LOCKED := --no-deps --require-hashes --requirement requirements.lock
 # out of date, each process of the tests compiles torch, dspy and MLflow again, ten seconds and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-slow test-lowest test-newest reliability study check stale site release lock clean
+.PHONY: help setup demo test test-slow test-lowest test-newest reliability study check stale site release image lock clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -88,6 +88,9 @@ stale:  ## name the tables of the guides that were made with other prompts
 site: $(LINKED)  ## build the site of docs/ into build/site; a broken link is an error
 	$(PYTHON) -m venv $(VENV)-site
 	$(BIN)/uv pip install --quiet --python $(VENV)-site/bin/python $(SITE) || $(VENV)-site/bin/python -m pip install --quiet $(SITE)
+	rm -rf build/capsules
+	$(BIN)/questree compare searchain evidence-chain react --limit 10 --tracking-uri none --out build/capsules/mini
+	$(BIN)/questree pack build/capsules/mini --out build/capsules/mini.capsule
 	NO_MKDOCS_2_WARNING=1 QUESTREE_SOURCE=$$(echo build/__editable__.questree-*) $(VENV)-site/bin/mkdocs build --quiet
 
 release: $(LINKED)  ## build sdist and wheel, check and try both; nothing is uploaded
@@ -95,6 +98,9 @@ release: $(LINKED)  ## build sdist and wheel, check and try both; nothing is upl
 	$(BIN)/uv build --quiet
 	$(BIN)/uv tool run twine check --strict dist/*
 	$(BIN)/python -m pytest -m slow tests/test_release.py
+
+image: $(LINKED)  ## run every step of the Dockerfile without a builder, and serve from it (Linux, as root)
+	$(BIN)/python benchmarks/image.py
 
 lock: $(LINKED)  ## resolve setup.cfg anew into requirements.lock
 	echo "torch ; python_version < '0'" > $(VENV)/no-torch.txt
