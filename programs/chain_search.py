@@ -11,12 +11,11 @@ import dspy
 
 from ..lm.episode import step
 from ..lm.failure import CallFailedError
-from ..metrics import contains
 from ..retrieval import DuplicateCheck, Passage
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
 from ..signatures.chain_of_query import PlannedStep
-from .modules.verdict import Verdict, check_by_reader, independent_passages, sentence_with
+from .modules.verdict import Verdict, agree, check_by_reader, fuller_name, independent_passages, sentence_with
 from .program import answered
 from .tree import Node, ReasoningTree
 
@@ -29,7 +28,8 @@ class Feedback:
 
     Attributes:
         node: the one that needs help.
-        kind: its answer is contradicted; or, for a node that has none, found, remembered, or not found.
+        kind: its answer is contradicted; or, for a node that has none, found, remembered, or not found. A guess may be
+            replaced by what is remembered, too.
         verdict: what the passages say.
     """
 
@@ -80,13 +80,14 @@ class ChainSearch(ABC):
         node = self.tree.update(node, passage=verdict.passage or node.passage, **changes)
         if node.answer is None:
             return self.help_for(node, verdict)
+        if self.revises and not node.sure and verdict.remembered and not agree(node.answer, verdict.remembered):
+            return Feedback(node, "remember", verdict)
         if verdict.stance == "contradicts":
             count = independent_passages(verdict.answer or "", [node.query, self.tree.question], found)
             node = self.tree.update(node, single_source=count < 2)
             return Feedback(node, "correct", verdict) if count >= self.settings.min_independent_passages else None
         if verdict.stance == "supports":
-            shorter = node.answer != verdict.answer and contains(node.answer or "", verdict.answer or "")
-            fuller = node.answer if shorter else None
+            fuller = fuller_name(node.answer, verdict.answer or "")
             self.tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
         return None
 

@@ -55,7 +55,7 @@ class Node(BaseModel):
             (ToR), or the paragraph was filtered (BlendFilter) or given to the LM with others.
         span: what the reader found in the passage, and how sure it was.
         sure: whether the LM was sure of the answer that it recalled.
-        fuller: the answer as it was recalled, where what the passage holds of it is a shorter name; queries have this.
+        fuller: the name as it was recalled, where the passage shortens or describes it; later queries have this.
         template: the query as it was planned, with #n for the answer of the n-th step.
         found: the passages that were retrieved for the query, best first.
         passage: the one of them that was read, or that supports the answer.

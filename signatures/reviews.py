@@ -9,19 +9,18 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 
 
 class ReviewPath(QuestionInputs):
-    """The answer needs several facts, which are searched for one after the other. Write down those that the passages
-    tell; what follows plainly from a passage counts, part of a list or range does not stand for the whole. What a
-    question (no claim) says of a thing needs no passage, unless several things may be meant. If a fact is missing,
-    write the query for the first; if none is, answer from the passages alone; a rough date or place is an answer.
-    Where the question can be read in several ways, take the most likely one.
+    """Write down the facts that the answer needs and the passages tell. What follows plainly from a passage counts;
+    part of a list or range does not stand for the whole. Take what a question says of a thing as true, unless several
+    things may be meant; what a claim says has to be looked up. If a fact is missing, write the query for the first one.
+    If none is, answer from the passages alone; a rough date or place is an answer. Where the question can be read in
+    several ways, take the most likely one.
     """
 
     tried: list[str] = dspy.InputField(desc="queries looked up beside the question; asking one again finds the same")
     passages: list[str] = passages_field("found on this way so far", "the last one is new")
-    facts: str = dspy.OutputField(desc="needed facts, each with the number of its passage: [1]; empty without any")
+    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
     last_adds: bool = dspy.OutputField(
-        desc="true if the last passage adds one of these facts, needed now or later, or makes one certain; false if "
-        "they would be the same without it"
+        desc="true if the last passage adds one of these facts, needed now or later, or makes one certain"
     )
     next_query: str = dspy.OutputField(
         desc="asks for the first missing fact alone, with no names but those of the question and the facts, and unlike "

@@ -72,10 +72,12 @@ class RegenerateSentence(QuestionInputs):
 
 
 class WriteSearchQuery(dspy.Signature):
-    """Write the search query for a fact that the answer of the question needs, and findings and passages lack."""
+    """Write a search query for a fact that the answer of the question needs, and that neither the findings nor the
+    passages tell.
+    """
 
     question: str = question_field()
-    findings: str = dspy.InputField(desc="what earlier searches told; may be empty")
+    findings: str = dspy.InputField(desc="what earlier searches told, and what was missing then; may be empty")
     passages: list[str] = passages_field("found before", "may be empty")
     thoughts: str = dspy.OutputField(desc="what the passages tell, and what is missing")
     query: str = dspy.OutputField(desc="complete in itself")

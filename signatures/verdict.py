@@ -13,26 +13,24 @@ Stance = Literal["supports", "contradicts", "silent"]
 
 
 class CheckStep(dspy.Signature):
-    """Look up the query in the passages; it is one step towards the answer of the question. Say which passage answers
-    the query and what answer stands there, and compare that with the proposed answer, which comes from memory and may
-    be wrong.
-    supports: both mean the same, or one is only a longer, shorter or more exact form of the other: 1982 supports June
-    1982, and about 4,800 m supports 4,810 m. If one of them names several answers, it is enough that the other is among
-    them. When no answer is proposed, a passage that answers the query supports.
-    contradicts: the passage answers the query with another answer (1983 for 1982), also where you think that both may
-    be right.
-    silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone.
-    One that only makes an answer likely, or that orders the reader to give an answer, does not. If the query has
-    several conditions, the passage has to state the main one, which the verb of the query tells, in these or other
-    words; it may leave the others out, but must not contradict them. A passage about another person, place or work of
-    the same name does not answer, nor does one about a time that the query does not mean; where the query fits several
-    of that name, take the one that the question may mean. Years in brackets after a name, such as (1859 – 1919), are
-    those of birth and death.
+    """Look up the query in the passages; it is one step towards the answer of the question. Then compare what stands
+    there with the proposed answer, which comes from memory and may be wrong.
+    A passage answers the query if the answer follows from its title and its words alone. One that only makes an answer
+    likely, or that orders the reader to give an answer, does not. Nor does one about another person, place or work of
+    the same name, or about a time that the query does not mean; where the query fits several of that name, take the one
+    that the question may mean. If the query has several conditions, the passage has to state the main one, which the
+    verb of the query tells, in these or other words, and must contradict none. Years in brackets after a name, such as
+    (1859 – 1919), are those of birth and death.
+    supports: a passage answers, and no answer is proposed, or the proposed one means the same. One may be a longer,
+    shorter or more exact form of the other (1982 and June 1982, about 4,800 m and 4,810 m), or one of several that the
+    other names.
+    contradicts: a passage gives another answer (1983 for 1982), also where you think that both may be right.
+    silent: no passage answers.
     """
 
     question: str = question_field()
     query: str = dspy.InputField(desc="what to look up, and nothing else")
-    proposed_answer: str = dspy.InputField(desc="an answer from memory; empty when none is proposed")
+    proposed_answer: str = dspy.InputField(desc="may be empty")
     passages: list[str] = passages_field("found for the query")
     passage_number: int = dspy.OutputField(
         desc="the number of the passage that answers the query most plainly; 0 when none does"
@@ -42,7 +40,7 @@ class CheckStep(dspy.Signature):
         "phrase, and nothing around it; of several forms the one that the question needs; a list only where the query "
         "asks for several; empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField(desc="as the instructions explain")
+    verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
     remembered: str = dspy.OutputField(
-        desc="your answer from memory, no guess, where no passage answers and no answer is proposed; else empty"
+        desc="your own answer from memory, no guess, if no passage answers; empty if it is the proposed one"
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..common.placeholders import fill_in
+from ..common.sentences import sentences
 from ..metrics import normalise
 
 _DESCRIPTIONS = [
@@ -19,8 +20,27 @@ _DESCRIPTIONS = [
     (re.compile(r"^of (?:which|what) ([\w -]+?) is (.+)$", re.IGNORECASE), r"the \1 of which \2 is"),
     (re.compile(r"^(?:which|what) (\w+) (.+)$", re.IGNORECASE), r"the \1 that \2"),
 ]
+_A = "\0"  # where the answer stands in a sentence
+_PREPOSITION = r"(in|on|at|of|from|under|after|into|for) (?:a suburb of )?"
+_STATEMENTS = [  # how the answer to a query is told
+    (r"who (is|was|are|were) (the .+)", rf"\2 \1 {_A}"),
+    (r"who (?!is |was |are |were |did |does |has )(.+)", rf"{_A} \1"),
+    (r"whose (\w+) (.+)", rf"the \1 of {_A} \2"),
+    (r"(?:what|which) (is|was|are|were) ((?:the|a) .+(?<! called)(?<! known)(?<! for))", rf"\2 \1 {_A}"),
+    (r"where (is|was) (.+?)( first|) ([a-z]+)", rf"\2 \1\3 \4 in {_A}"),
+    (r"when (is|was) (.+?)( first|) ([a-z]+)", rf"\2 \1\3 \4 in {_A}"),
+    (r"(?:where|when) did (.+) (die|live)", rf"\1 \2d in {_A}"),
+    (rf"{_PREPOSITION}(?:which|what) ([\w -]+?) (is|was) (.+) (the [a-z]+)", rf"\4 \3 \5 \1 {_A}"),
+    (rf"{_PREPOSITION}(?:which|what) ([\w -]+?) (is|was) (.+?)( first|) ([a-z]+)", rf"\4 \3\5 \6 \1 {_A}"),
+    (rf"{_PREPOSITION}(?:which|what) ([\w -]+?) (is|was) (.+)", rf"\4 \3 \1 {_A}"),
+    (r"on which river does (.+) lie", rf"\1 lies on the {_A}"),
+    (rf"{_PREPOSITION}(?:which|what) ([\w -]+?) do(?:es)? (.+) (lie|hang|stand|flow)", rf"\3 \4s \1 {_A}"),
+    (rf"{_PREPOSITION}(?:which|what) ([\w -]+?) did (.+) (die|live)", rf"\3 \4d \1 {_A}"),
+    (r"how (long|high|tall|old) (is|was) (.+)", rf"\3 \2 {_A} \1"),
+    (r"(?:which|what) (?:[A-Z]\w+ )?[a-z]+ (?!do |does |did )([a-z]+(?:ed|ht|s|de|te|ad) .+)", rf"{_A} \1"),
+]
+_TOLD = [(re.compile(asked), told) for asked, told in _STATEMENTS]
 _MARKS = r"(?:\s?\[\d+\])*"
-_END = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"  # a full stop, and not one after an initial
 
 
 def describe(query: str) -> str:
@@ -45,16 +65,26 @@ def write_fact(query: str, answer: str | None, reference: int | None = None) -> 
     """Write a fact as a sentence, with the mark of its passage if it has one."""
     if not answer:
         return f"The question “{query}” stays open."
-    return f"The answer to “{query}” is {answer.rstrip('.')}{f' [{reference}]' if reference else ''}."
+    told = _statement(query).replace(_A, answer.rstrip("."))
+    return f"{told[0].upper()}{told[1:]}{f' [{reference}]' if reference else ''}."
 
 
 def find_stated(query: str, texts: Iterable[str]) -> str | None:
     """Return the answer to the query that the last of the texts states, if it is stated as `write_fact` does it."""
-    pattern = re.compile(rf"answer to “{re.escape(query.strip())}” is (.+?){_MARKS}{_END}", re.DOTALL)
-    found = (pattern.search(text) for text in reversed(list(texts)))
+    before, after = map(re.escape, _statement(query.strip()).split(_A))
+    pattern = re.compile(rf"{before}(.+?){after}{_MARKS}\.", re.DOTALL | re.IGNORECASE)
+    found = (pattern.fullmatch(told) for text in reversed(list(texts)) for told in reversed(sentences(text)))
     return next((one[1] for one in found if one), None)
 
 
 def mentions(query: str, texts: Iterable[str]) -> bool:
     """Tell whether one of the texts is about the query, answered or not."""
-    return any(normalise(query) in normalise(text) for text in texts)
+    told = list(texts)
+    return find_stated(query, told) is not None or any(normalise(query) in normalise(text) for text in told)
+
+
+def _statement(query: str) -> str:
+    """Return the sentence that answers a query, without its full stop; the answer stands where it has a sign."""
+    bare = query.strip().rstrip("?").strip()
+    found = ((asked.fullmatch(f"{bare[:1].lower()}{bare[1:]}"), told) for asked, told in _TOLD)
+    return next((one.expand(told) for one, told in found if one), f"the answer to “{query}” is {_A}")

@@ -41,11 +41,10 @@ def _show(name: str, lesson: Lesson) -> Shown:
 
 
 def _plan(lesson: Lesson) -> Fields:
-    """Return the plan in each form: it recalls the first answer and is sure of nothing, or answers all but the last."""
+    """Return the plan in each form: it recalls nothing, or answers all but the last."""
     queries = [fill_in(query, lesson.answers) for query in lesson.plan]
     answered = [{"query": query, "answer": answer} for query, answer in zip(queries, lesson.answers, strict=True)]
     planned = [{"query": query, "recalled": None, "sure": False} for query in lesson.plan]
-    planned[0]["recalled"] = lesson.answers[0]
     plan = list(lesson.plan)
     chain = [*answered[:-1], answered[-1] | {"answer": None}]
     return {

@@ -20,7 +20,8 @@ from .lessons import DISTRACTORS, states
 
 _ROW = re.compile(r"\[(\d+)\] (?:(.*?) \| )?(.*)", re.DOTALL)
 _MARK = re.compile(r"\[(\d+)\]")
-_PROSE = ("final_content", "facts", "analysis", "passage", "information")
+_PROSE = ("final_content", "facts", "analysis", "passage", "information", "guess")
+_CITING = ("final_content", "facts", "analysis")
 _NOTE = re.compile(r"(?:^|[.!?\]] )(?!So the answer)[^.:!?]+: [^.:!?]{1,60}\.(?:\s|$)")  # "British general: Sunday."
 _NUMBERS = {"passage_number", "number", "passage", "kept", "references"}
 _MARKED_INPUTS = ("assertions", "known_facts")
@@ -34,14 +35,16 @@ def is_right(answer: str, golds: list[str]) -> bool:
 
 
 def is_sound(step: TraceStep, example: Any) -> bool:
-    """Return whether a step says what its passages state, about the query's subject, in sentences.
+    """Return whether a step says what its passages state, about the query's subject, in sentences with their marks.
 
     A query that is said to have found nothing has no annotated answer in its passages.
     """
     _, inputs, reply = step
-    if any(_NOTE.search(str(reply.get(name) or "")) for name in _PROSE):
-        return False
+    prose = [str(reply.get(name) or "") for name in _PROSE]
+    prose += [dict(one)["says"] for one in reply.get("judgements") or []]
     rows = _rows(inputs)
+    if any(map(_NOTE.search, prose)) or _unmarked(inputs, reply, rows):
+        return False
     found, number = reply.get("found", reply.get("span")), reply.get("passage_number", 1)
     if found and number in rows and "query" in inputs:
         title, text = rows[number]
@@ -49,6 +52,13 @@ def is_sound(step: TraceStep, example: Any) -> bool:
     missed = inputs.get("failed_query") or (inputs.get("query") if found == "" else None)
     known = [one.answer for one in resolved_steps(example) if normalise(one.question) == normalise(missed or "")]
     return not any(stands_in(f"{title}. {text}", one) for one in known if one for title, text in rows.values())
+
+
+def _unmarked(inputs: Mapping[str, Any], reply: Mapping[str, Any], rows: Mapping[int, tuple[str, str]]) -> bool:
+    """Return whether a text that cites repeats a sentence of a passage, or a step's support, without a mark."""
+    shown = [text for _, text in rows.values()] + [dict(one)["support"] or "" for one in inputs.get("steps") or []]
+    said = {sentence for text in shown for sentence in sentences(text)}
+    return any(sentence in said for name in _CITING for sentence in sentences(str(reply.get(name) or "")))
 
 
 def each_verdict_once(predictor: dspy.Predict) -> list[Any]:

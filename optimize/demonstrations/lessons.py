@@ -144,7 +144,7 @@ def read_lesson(example: dspy.Example, retriever: Retriever | None) -> Lesson | 
     steps = resolved_steps(example)
     if retriever is None or not _is_answered_in_order(example.get("annotated_steps") or []):
         return None
-    asked = [step for step in steps if _is_well_worded(step.question)]
+    asked = [one for one in steps if _is_well_worded(one.question) and is_of_one(one.question, one.support_title or "")]
     found = retriever.batch([f"{step.support_title or ''} {step.question}".strip() for step in asked], _SEARCHED)
     facts = [fact for pair in zip(asked, found, strict=True) if (fact := _fact(example, *pair))]
     plan = tuple(step["question"] for step in example.annotated_steps)
@@ -198,6 +198,8 @@ def states(query: str, answer: str, title: str, sentence: str) -> bool:
     if not _is_readable(sentence) or not stands_in(sentence, answer):
         return False
     names, subject = claim_terms(query), title.partition(" (")[0]
+    if not is_of_one(query, title):
+        return False
     about = stands_in(query, subject) or any(stands_in(subject, name) for name in names)
     if not about or not all(stands_in(f"{subject}. {sentence}", name) for name in names):
         return False
@@ -208,6 +210,15 @@ def states(query: str, answer: str, title: str, sentence: str) -> bool:
         return all(re.search(said, sentence, re.IGNORECASE) for said in wanted)
     words = set(_WORD.findall(query)) - _ASKS
     return all(word[:5] in sentence.casefold() for word in words)
+
+
+def is_of_one(query: str, title: str) -> bool:
+    """Return whether a query says which of several things of a name is meant, as the title does in brackets.
+
+    "Who starred in No Escape?" does not: there are several films of that name, and "(1994 film)" is one of them.
+    """
+    subject, _, kind = title.partition(" (")
+    return not stands_in(query, subject) or all(stands_in(query, word) for word in kind.rstrip(")").split())
 
 
 def _is_readable(sentence: str) -> bool:

@@ -41,8 +41,8 @@ class Verdict:
         answer: the step's answer as the passage has it; None where no passage answers.
         span: what a reader read, and its score.
         evidence: what the passage holds of a long answer, which no passage holds word for word.
-        remembered: what the LM says where nothing was proposed and no passage is known to hold it: an answer from
-            memory, or one that does not stand in the passage word for word.
+        remembered: what the LM says where no passage is known to hold it: an answer from memory; or, if nothing was
+            proposed, one that does not stand in the passage word for word.
         certain: whether it is certain of that. It is not asked whether it is of what it misquotes from a passage.
     """
 
@@ -83,8 +83,8 @@ class StepCheck(dspy.Module):
         if found is None and passage is not None and reply.verdict != "silent":
             found = title_meant(reply.found, passage, query)
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
-            remembered = found or text_or_none(without_marks(reply.remembered))
-            return Verdict("silent", query, remembered=remembered if proposed is None else None, certain=found is None)
+            misquoted, remembered = found if proposed is None else None, text_or_none(without_marks(reply.remembered))
+            return Verdict("silent", query, remembered=misquoted or remembered, certain=misquoted is None)
         span = Span(text=found, score=1.0)
         if proposed is None:
             return Verdict("supports", query, passage, found, span)
@@ -198,6 +198,15 @@ def independent_passages(answer: str, queries: Sequence[str], passages: Sequence
 def more_exact(proposed: str, found: str, passage: Passage) -> str:
     """Return the proposed answer if it holds the one that was found, and the passage holds it; else the found one."""
     return proposed if contains(proposed, found) and stands_in(passage.shown(), proposed) else found
+
+
+def fuller_name(recalled: str, found: str) -> str | None:
+    """Return the recalled name if it finds more than what a passage has: "Richard I" and not "his brother Richard".
+
+    So it is if it holds what was found, or if that begins like a description.
+    """
+    described = found[:1].islower() and _NAME.fullmatch(recalled)
+    return recalled if described or (recalled != found and contains(recalled, found)) else None
 
 
 def holds(passage: Passage, answer: str) -> bool:

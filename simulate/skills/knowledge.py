@@ -6,6 +6,7 @@ from ...data import Question
 from ...metrics import contains, normalise
 from ..asked import Asked
 from ..passages import find_answer
+from ..phrases import write_fact
 from ..prompt import Values
 from ..world import find_kind
 from .answers import UNKNOWN, conclude, tell
@@ -126,4 +127,4 @@ def _doubts(asked: Asked, question: Question, passage: str) -> bool:
 
 def _write(query: str, answer: str | None) -> str:
     """Write a fact as a sentence; without an answer, what it is about."""
-    return f"{query.rstrip('?')}: {answer.rstrip('.')}." if answer else f"{query.rstrip('?')}."
+    return write_fact(query, answer) if answer else f"{query.rstrip('?')}."

@@ -169,6 +169,14 @@ def test_a_prompt_of_which_nothing_is_written_or_annotated_is_named(mini):
             False,
         ),
         ("Who wrote Peer Gynt?", "Henrik Ibsen", "Peer Gynt", "Peer Gynt is a play by Henrik Ibsen.", True),
+        ("Who starred in No Escape?", "Ray Liotta", "No Escape (1994 film)", "No Escape stars Ray Liotta.", False),
+        (
+            "Who starred in the 1994 film No Escape?",
+            "Ray Liotta",
+            "No Escape (1994 film)",
+            "The 1994 film starred Ray Liotta.",
+            True,
+        ),
         (
             "Who won Second City derby?",
             "Aston Villa",
@@ -298,6 +306,10 @@ BORN = dspy.Example(annotated_steps=[{"question": "Where was Kafka born?", "answ
         ({"failed_query": "Where is Kafka buried?"}, {"rest": []}, True),
         ({}, {"final_content": "British general: Sunday."}, False),
         ({}, {"final_content": "Kafka was born in Prague [1]. So the answer is: Prague."}, True),
+        ({}, {"guess": "Where was Kafka born: Prague."}, False),
+        ({}, {"judgements": [{"number": 1, "says": "Where was Kafka born: Prague.", "useful": True}]}, False),
+        ({}, {"facts": "Kafka wrote The Trial. He was born in Prague [1]."}, False),  # a sentence without its mark
+        ({}, {"facts": "Kafka wrote The Trial [1]."}, True),
     ],
 )
 def test_steps_of_an_lm_are_held_to_the_rules_of_annotated_ones(inputs, reply, sound):

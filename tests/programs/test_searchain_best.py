@@ -434,7 +434,12 @@ def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
 
 @pytest.mark.parametrize(
     ("recalled", "found", "born"),
-    [("Kafka", "Franz Kafka", BIRTH), ("Muawiyah I", "Mu'awiyah", "Where was Muawiyah I born?")],
+    [
+        ("Kafka", "Franz Kafka", BIRTH),
+        ("Muawiyah I", "Mu'awiyah", "Where was Muawiyah I born?"),
+        ("Richard I", "his brother Richard", "Where was Richard I born?"),
+        ("4,800 m", "about 4,810 m", "Where was about 4,810 m born?"),
+    ],
 )
 def test_later_queries_have_the_fuller_of_the_recalled_name_and_the_passages(scripted, recalled, found, born):
     chain = {"planned_chain": [planned(AUTHOR, recalled), planned("Where was #1 born?", "Prague")]}
@@ -463,6 +468,16 @@ def test_a_guess_on_which_the_passages_are_silent_is_searched_for_once_more(scri
     last = prediction.tree.last_path()[-1]
     assert (last.answer, last.query) == (answer, AUTHOR)
     assert [passage.text for passage in last.found] == ["A novella.", *[text] * checked]
+
+
+@pytest.mark.parametrize(("sure", "said", "answer"), [(False, "Kafka", "Kafka"), (False, "Max Brod", "Max Brod")])
+def test_a_guess_gives_way_to_what_its_passages_bring_to_mind(scripted, sure, said, answer):
+    chain = {"planned_chain": [planned(AUTHOR, "Kafka", sure), planned("Where was #1 born?")]}
+    scripted(chain, verdict("silent", remembered=said), verdict("supports", "Prague"), TOLD)
+    program = searchain({AUTHOR: "A novella.", f"Where was {answer} born?": "In Prague."})
+    first, second = program(question=QUESTION).tree.last_path()
+    assert (first.answer, first.sure, first.source, first.support) == (answer, answer != "Kafka", "lm", None)
+    assert (second.query, second.answer) == (f"Where was {answer} born?", "Prague")
 
 
 def test_copies_of_a_passage_do_not_take_the_places_of_others(scripted):

@@ -15,6 +15,7 @@ from questree.signatures.chain_of_query import PlanChain, PlannedStep, PlanSureC
 from questree.signatures.reviews import ReviewParagraphs
 from questree.signatures.subquestions import SplitQuestion
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
+from questree.simulate.phrases import write_fact
 from questree.simulate.recordings import Recording, measure_traits
 
 
@@ -123,7 +124,7 @@ def test_thinking_goes_by_the_leaves_and_an_answer_outright_by_the_root(recorded
         outright = dspy.Predict(Answer)(**asked)
         split = dspy.Predict(SplitQuestion)(**asked)
     assert thought.answer == "Svratka"
-    assert f"answer to “{BIRTH}” is Brno." in thought.final_content
+    assert write_fact(BIRTH, "Brno") in thought.final_content
     assert outright.answer == "Elbe"
     assert split.subquestions == [AUTHOR, "Which city is #1's birthplace?", "What river runs through #2?"]
 

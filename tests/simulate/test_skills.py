@@ -3,6 +3,7 @@
 from typing import Any
 
 import dspy
+import pytest
 from tiny_world import BLANK, OLDER, PASSAGES, RIVER, SURE, ask
 
 from questree.common.text import text_or_none
@@ -23,6 +24,7 @@ from questree.signatures.reviews import (
     ReviewParagraphsCoT,
 )
 from questree.simulate import Traits
+from questree.simulate.phrases import find_stated, mentions, write_fact
 
 FAIR = BLANK.model_copy(
     update={"misjudges": 0, "misjudges_shown": 0, "overlooks": 0, "overlooks_shown": 0, "asks": 1, "asks_shown": 1}
@@ -87,11 +89,11 @@ def test_what_is_missing_is_recalled_or_invented() -> None:
         return information, ask(RecallPassage, traits, **asked).passage
 
     information, passage = completed(1.0)
-    assert information == "Where was Franz Kafka born: Prague."
-    assert passage.endswith("Where was Franz Kafka born: Prague. Which river flows through Prague: Vltava.")
+    assert information == "Franz Kafka was born in Prague."
+    assert passage.endswith("Franz Kafka was born in Prague. Vltava flows through Prague.")
     information, passage = completed(0.0)
-    assert information == "Where was Franz Kafka born: Lübeck."
-    assert passage.startswith("Who wrote The Metamorphosis: Thomas Mann. Where was Thomas Mann born: Prague.")
+    assert information == "Franz Kafka was born in Lübeck."
+    assert passage.startswith("Thomas Mann wrote The Metamorphosis. Thomas Mann was born in Prague.")
 
 
 def test_a_question_that_the_world_lacks_is_reviewed_by_titles() -> None:
@@ -149,4 +151,33 @@ def test_most_assertions_win_unless_passages_say_otherwise_and_are_told_with_the
     assert answered(FuseEvidence, assertions=assertions, passages=numbered(*PATH)).answer == "Vltava"
     assert answered(FuseEvidence, assertions=assertions, passages=numbered(*PATH[:2])).answer == "Trave"
     content = answered(FuseAnalyses, assertions=[said("Trave", 1), said("Vltava", 2, 3), said("Vltava", 4)])
-    assert content.final_content.endswith("is Vltava [2] [3]. Another way leads to Trave [1].")
+    assert content.final_content.startswith("Vltava flows")
+    assert content.final_content.endswith(" [2] [3]. Another way leads to Trave [1].")
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "told"),
+    [
+        ("Who wrote The Hobbit?", "J. R. R. Tolkien", "J. R. R. Tolkien wrote The Hobbit [2]."),
+        ("Who was the mother of Mary Shelley?", "Mary Wollstonecraft", "The mother of Mary Shelley was {} [2]."),
+        ("In which country was the company IKEA founded?", "Sweden", "The company IKEA was founded in {} [2]."),
+        ("Of which country is Prague the capital?", "Czechia", "Prague is the capital of {} [2]."),
+        ("On which river does the city of Bonn lie?", "Rhine", "The city of Bonn lies on the {} [2]."),
+        ("Where did Edvard Munch die?", "Oslo", "Edvard Munch died in {} [2]."),
+        ("How high is Denali?", "6,190 metres", "Denali is {} high [2]."),
+        ("In which city is The Last Supper?", "Milan", "The Last Supper is in {} [2]."),
+        (
+            "Which architect designed the Chrysler Building?",
+            "William Van Alen",
+            "{} designed the Chrysler Building [2].",
+        ),
+        ("How many moons has it?", "two", "The answer to “How many moons has it?” is {} [2]."),
+    ],
+)
+def test_a_fact_is_told_as_a_sentence_and_read_back_from_a_text(query, answer, told):
+    assert write_fact(query, answer, 2) == told.format(answer)
+    text = f"Dr. Bar was born in Ulm [1]. {write_fact(query, answer, 2)} It is so."
+    assert find_stated(query, [text, "Else."]) == answer
+    assert mentions(query, [text])
+    assert not mentions(query, ["Else."])
+    assert mentions(query, [write_fact(query, None)])
