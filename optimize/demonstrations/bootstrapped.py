@@ -66,21 +66,11 @@ def each_verdict_once(predictor: dspy.Predict) -> list[Any]:
 
     A second one costs its tokens in each of many calls, such as reviews, and shows no other case.
     """
-    fields = predictor.signature.output_fields
-    judging = [name for name, field in fields.items() if field.annotation is bool or _is_choice(field.annotation)]
-    texts = [name for name, field in predictor.signature.fields.items() if field.annotation in (str, str | None)]
-
-    def verdict(demo: Any) -> tuple[Any, ...]:
-        return (*(str(demo[name]) for name in judging), *(bool(demo[name]) for name in texts))
-
-    first = dict[tuple[Any, ...], Any]()
-    for demo in predictor.demos:
-        first.setdefault(verdict(demo), demo)
-    return list(first.values()) if judging else predictor.demos
-
-
-def _is_choice(annotation: Any) -> bool:
-    return get_origin(annotation) is Literal
+    given, told = predictor.signature.fields, predictor.signature.output_fields
+    judging = [name for name in told if told[name].annotation is bool or get_origin(told[name].annotation) is Literal]
+    texts = [name for name, field in given.items() if field.annotation in (str, str | None)]
+    kinds = [[*(str(demo[n]) for n in judging), *(bool(demo[n]) for n in texts)] for demo in predictor.demos]
+    return [demo for at, demo in enumerate(predictor.demos) if not judging or kinds[at] not in kinds[:at]]
 
 
 def shortened(step: TraceStep) -> TraceStep:

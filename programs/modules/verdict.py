@@ -201,10 +201,7 @@ def more_exact(proposed: str, found: str, passage: Passage) -> str:
 
 
 def fuller_name(recalled: str, found: str) -> str | None:
-    """Return the recalled name if it finds more than what a passage has: "Richard I" and not "his brother Richard".
-
-    So it is if it holds what was found, or if that begins like a description.
-    """
+    """Return the recalled name if it holds what was found, or that only describes it, as "his brother Richard" does."""
     described = found[:1].islower() and _NAME.fullmatch(recalled)
     return recalled if described or (recalled != found and contains(recalled, found)) else None
 

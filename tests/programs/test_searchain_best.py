@@ -470,9 +470,9 @@ def test_a_guess_on_which_the_passages_are_silent_is_searched_for_once_more(scri
     assert [passage.text for passage in last.found] == ["A novella.", *[text] * checked]
 
 
-@pytest.mark.parametrize(("sure", "said", "answer"), [(False, "Kafka", "Kafka"), (False, "Max Brod", "Max Brod")])
-def test_a_guess_gives_way_to_what_its_passages_bring_to_mind(scripted, sure, said, answer):
-    chain = {"planned_chain": [planned(AUTHOR, "Kafka", sure), planned("Where was #1 born?")]}
+@pytest.mark.parametrize(("said", "answer"), [("Franz Kafka", "Kafka"), ("Max Brod", "Max Brod")])
+def test_a_guess_gives_way_to_what_its_passages_bring_to_mind(scripted, said, answer):
+    chain = {"planned_chain": [planned(AUTHOR, "Kafka"), planned("Where was #1 born?")]}
     scripted(chain, verdict("silent", remembered=said), verdict("supports", "Prague"), TOLD)
     program = searchain({AUTHOR: "A novella.", f"Where was {answer} born?": "In Prague."})
     first, second = program(question=QUESTION).tree.last_path()

@@ -163,9 +163,7 @@ def test_most_assertions_win_unless_passages_say_otherwise_and_are_told_with_the
         ("In which country was the company IKEA founded?", "Sweden", "The company IKEA was founded in {} [2]."),
         ("Of which country is Prague the capital?", "Czechia", "Prague is the capital of {} [2]."),
         ("On which river does the city of Bonn lie?", "Rhine", "The city of Bonn lies on the {} [2]."),
-        ("Where did Edvard Munch die?", "Oslo", "Edvard Munch died in {} [2]."),
         ("How high is Denali?", "6,190 metres", "Denali is {} high [2]."),
-        ("In which city is The Last Supper?", "Milan", "The Last Supper is in {} [2]."),
         (
             "Which architect designed the Chrysler Building?",
             "William Van Alen",
