@@ -65,7 +65,7 @@ class PlanChain(QuestionInputs):
     so on, also when you recall that answer. Apart from these signs, each query can be understood without the question.
     Where several well-known things share a name, add which kind of thing is meant: the song …, the prince …; a rare
     name needs no such word. Where the question shortens a proper name (the Pact, the War), write the full name that is
-        most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing, one
+    most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing, one
     query asks for its name, with the whole description. If the description holds another thing without its name, ask
     for that name first. Of a claim such as "X was founded in May", ask when X was founded, not whether it was in May.
     Only where a claim leads to no such question, ask whether it is true. Where the question can be read in several
