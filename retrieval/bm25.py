@@ -172,14 +172,7 @@ def _write(order: Order) -> Written:
 
 
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> BM25Retriever:
-    return BM25Retriever.load(folder, passages, manifest.fingerprint, BM25Settings(**manifest.settings))
+    return BM25Retriever.load(folder, passages, manifest.fingerprint, BM25.stored(manifest))
 
 
-BM25 = IndexKind(
-    "bm25",
-    "BM25 over title and text; needs no model",
-    _write,
-    _load,
-    settings=BM25Settings,
-    again=lambda manifest: {"settings": BM25Settings(**manifest.settings)},
-)
+BM25 = IndexKind("bm25", "BM25 over title and text; needs no model", _write, _load, settings=BM25Settings)

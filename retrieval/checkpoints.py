@@ -65,18 +65,8 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
     return Checkpoint(str(name or EMBEDDED), folder, json_hash(hashes, ascii=True)[:16])
 
 
-def same_checkpoint(found: Checkpoint, fingerprint: str) -> Checkpoint:
-    """Return the checkpoint that another process of the same work found."""
-    if found.fingerprint != fingerprint:
-        raise CheckpointError(
-            f"The checkpoint {found.name} is another one here ({found.folder}: {found.fingerprint}) than where the "
-            f"index is built ({fingerprint})."
-        )
-    return found
-
-
 def checkpoint_of(
-    index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object
+    index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object = None
 ) -> Checkpoint:
     """Return the checkpoint by which an index was built.
 
@@ -86,12 +76,16 @@ def checkpoint_of(
     """
     if manifest.checkpoint is None:
         raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
-    found = find(str(name or manifest.checkpoint.name))
-    if found.fingerprint != manifest.checkpoint.fingerprint:
+    return unchanged(index, manifest.checkpoint, find(str(name or manifest.checkpoint.name)))
+
+
+def unchanged(index: object, built_with: CheckpointRecord, found: Checkpoint) -> Checkpoint:
+    """Return the checkpoint that was found for an index, if it is the one by which the index is built."""
+    if found.fingerprint != built_with.fingerprint:
         raise IndexRefused(
-            f"{index} is stale: it was built with the checkpoint {manifest.checkpoint.name} "
-            f"({manifest.checkpoint.fingerprint}), and {found.folder} is another ({found.fingerprint}). "
-            "Build it again, or name the checkpoint that it was built with (--checkpoint)."
+            f"{index} is stale: it was built with the checkpoint {built_with.name} ({built_with.fingerprint}), and "
+            f"{found.folder} is another ({found.fingerprint}). Build it again, or name the checkpoint that it was "
+            "built with (--checkpoint)."
         )
     return found
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..common.errors import IndexRefused, QuestreeError
 from .base import Hits, NeuralRetriever
-from .checkpoints import checkpoint_of, same_checkpoint
+from .checkpoints import checkpoint_of, unchanged
 from .contracts import Passages
 from .indexes.chunks import chunk_count, read_rows
-from .indexes.contents import IndexManifest, PassageStore
+from .indexes.contents import CheckpointRecord, IndexManifest, PassageStore
 from .indexes.encoding import encode_corpus
 from .indexes.index_kind import BuildProgress, IndexKind, Order, Written
 from .sentence_encoder import SentenceEncoder, find_sentence_checkpoint
@@ -86,8 +86,7 @@ def _write(order: Order) -> Written:
     """Encode into chunks, which stay: ``Flat`` searches them, and other indexes are trained on them again."""
     settings: DenseSettings = order.settings or DenseSettings()
     checkpoint = find_sentence_checkpoint(order.checkpoint)
-    stated = asdict(settings)
-    built = {field: stated.pop(field) for field in ("factory", "search", "sample")}
+    stated = {field: getattr(settings, field) for field in Usage.__dataclass_fields__}
     usage = find_usage(checkpoint.name, checkpoint.folder, **stated)
     encoder = SentenceEncoder.load(checkpoint, usage, order.precision)
     if not _FEWEST_TOKENS <= encoder.window <= encoder.longest:
@@ -102,34 +101,24 @@ def _write(order: Order) -> Written:
         order.report(BuildProgress(f"building {settings.factory}", len(order.passages), len(order.passages)))
         _fill(index, settings, order.folder / _VECTORS, len(order.passages), encoder.dim)
         _save(index, order.folder / _INDEX)
-    chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
+    chosen = {"dim": encoder.dim, "precision": encoder.precision, **asdict(settings), **asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
 
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:
     """Return what encodes chunks in another process."""
-    found = same_checkpoint(find_sentence_checkpoint(name), fingerprint)
+    record = CheckpointRecord(name=name, fingerprint=fingerprint)
+    found = unchanged("The index", record, find_sentence_checkpoint(name))
     return SentenceEncoder.load(found, Usage(**usage), precision)
-
-
-def _again(manifest: IndexManifest) -> dict[str, Any]:
-    """Return how a larger index is ordered like this one."""
-    settings = {field: manifest.settings[field] for field in ("factory", "search", "sample")}
-    return {
-        "settings": DenseSettings(**settings, **manifest.settings["usage"]),
-        "checkpoint": checkpoint_of("The index", manifest, find_sentence_checkpoint, None).name,
-        "precision": manifest.settings["precision"],
-    }
 
 
 def _load(
     folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
 ) -> DenseRetriever:
     found = checkpoint_of(folder, manifest, find_sentence_checkpoint, checkpoint)
-    stored = manifest.settings
-    settings = DenseSettings(factory=stored["factory"], search=stored["search"], sample=stored["sample"])
-    encoder = SentenceEncoder.load(found, Usage(**stored["usage"]), "auto")
-    dim = int(stored["dim"])
+    settings, dim = DENSE.stored(manifest), int(manifest.settings["dim"])
+    usage = Usage(**{field: manifest.settings[field] for field in Usage.__dataclass_fields__})
+    encoder = SentenceEncoder.load(found, usage, "auto")
     if settings.factory == _FLAT:
         index = _empty(settings, dim)
         _fill(index, settings, folder / _VECTORS, len(passages), dim)
@@ -221,5 +210,5 @@ DENSE = IndexKind(
     _load,
     settings=DenseSettings,
     work=_VECTORS,
-    again=_again,
+    find=find_sentence_checkpoint,
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.errors import QuestreeError
 from ..common.files import make_folder
+from .checkpoints import checkpoint_of
 from .corpora.corpus import BadLine, CorpusSource
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
@@ -123,8 +124,10 @@ def add_to_index(
         record = store_corpus(work.folder, source, progress, (manifest.corpus, PassageStore(held)))
         if kind.work:
             _link(held / kind.work, work.folder / kind.work)
-        order = {**kind.again(manifest), "devices": devices, "cluster": cluster, "report": progress}
-        _write(work, kind, record, order)
+        order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
+        if kind.find:
+            order["checkpoint"] = checkpoint_of("The index", manifest, kind.find).name
+        _write(work, kind, record, {**order, "devices": devices, "cluster": cluster, "report": progress})
     return folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -87,13 +86,11 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
             how = work.leave() or "nothing is left of it; run the same command to begin again"
             raise KeyboardInterrupt(how) from stop
         except Exception as problem:
-            full = _disk_is_full(problem, out)  # asked before what fills it is removed
+            full = shutil.disk_usage(out).free < 1 << 20  # numpy and torch say it in words of their own; asked first
             left = work.leave()
-            if full:
-                told = f"The disk at {out.parent} is full. Free some space, or choose another --out."
-                raise QuestreeError(f"{told} {left or 'Nothing was left there.'}") from problem
-            if isinstance(problem, OSError):
-                told = f"The index at {out} cannot be written: {problem.strerror or problem}."
+            if full or isinstance(problem, OSError):
+                why = "the disk is full" if full else getattr(problem, "strerror", "") or problem
+                told = f"The index at {out} cannot be written: {why}. Make room, or choose another --out."
                 raise QuestreeError(f"{told} {left}".rstrip()) from problem
             if left and isinstance(problem, QuestreeError):
                 raise type(problem)(f"{problem} {left}") from problem
@@ -123,14 +120,6 @@ def _make(folder: Path) -> None:
         new_file(folder / MARK).close()
     except OSError as problem:
         raise QuestreeError(f"No folder can be made at {folder}: {problem.strerror or problem}.") from problem
-
-
-def _disk_is_full(problem: Exception, folder: Path) -> bool:
-    """Tell whether the disk is full, by the error or by the disk itself: numpy and torch raise other errors."""
-    cause = problem.__cause__ if isinstance(problem, QuestreeError) else problem
-    if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    return shutil.disk_usage(folder).free < 1 << 20
 
 
 def _check_target(out: Path) -> None:

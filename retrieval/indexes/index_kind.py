@@ -87,7 +87,10 @@ class Order:
 
 @dataclass(frozen=True)
 class Written:
-    """What the manifest says of an index beside its corpus; ``load`` knows nothing more."""
+    """What the manifest says of an index beside its corpus; ``load`` knows nothing more.
+
+    Its settings are those of the kind (`IndexKind.stored`), and what else was chosen.
+    """
 
     settings: dict[str, Any]
     checkpoint: CheckpointRecord | None = None
@@ -107,7 +110,7 @@ class IndexKind:
         settings: the class of its settings; None if it has none.
         work: the folder, in the index under construction, of finished work that outlives an interruption. The finished
             index holds it if passages can be added.
-        again: gives, from an index's manifest, how to order a larger index like it.
+        find: gives the `Checkpoint` of its encoder by name; None if it has no encoder.
         cannot_add: why passages cannot be added to an index of this kind; empty if adding gives exactly what building
             it again gives.
     """
@@ -118,7 +121,7 @@ class IndexKind:
     load: Callable[[Path, IndexManifest, PassageStore, str | Path | None], IndexRetriever]
     settings: type[Any] | None = None
     work: str = ""
-    again: Callable[[IndexManifest], dict[str, Any]] = lambda _: {}
+    find: Callable[[str | Path | None], Any] | None = None
     cannot_add: str = ""
 
     def check_encodes(self, *options: str) -> None:
@@ -127,6 +130,12 @@ class IndexKind:
             raise QuestreeError(
                 f"An index of kind {self.name} has nothing to encode: leave out {' and '.join(options)}."
             )
+
+    def stored(self, manifest: IndexManifest) -> Any:
+        """Return the settings by which an index was built; None if the kind has none."""
+        if self.settings is None:
+            return None
+        return self.settings(**{field.name: manifest.settings[field.name] for field in fields(self.settings)})
 
     def settings_of(self, given: Mapping[str, Any]) -> Any:
         """Return the settings of these names and values, or None for the defaults if none are given."""

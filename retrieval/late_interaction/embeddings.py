@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from ...common.errors import IndexRefused, QuestreeError, unknown_name
-from ..checkpoints import EMBEDDED, checkpoint_of, same_checkpoint
+from ..checkpoints import EMBEDDED, checkpoint_of, unchanged
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
-from ..indexes.contents import IndexManifest
+from ..indexes.contents import CheckpointRecord, IndexManifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
 from .checkpoint import find_checkpoint
@@ -45,7 +45,8 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> tupl
 
 def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:
     """Return what encodes chunks in another process."""
-    return _packing(Encoder.load(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
+    found = unchanged("The index", CheckpointRecord(name=name, fingerprint=fingerprint), find_checkpoint(name))
+    return _packing(Encoder.load(found, precision), nbits)
 
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
@@ -59,12 +60,6 @@ def _devices(named: Sequence[str]) -> Sequence[str]:
         if name not in ("cpu", *there):
             raise QuestreeError(unknown_name("device", name, ["cpu", *there]))
     return named or (there if len(there) > 1 else ())
-
-
-def order_again(manifest: IndexManifest) -> dict[str, Any]:
-    """Return how a larger index is ordered like this one."""
-    checkpoint = checkpoint_of("The index", manifest, find_checkpoint, None)
-    return {"checkpoint": checkpoint.name, "precision": manifest.settings["precision"]}
 
 
 def encoder_of(folder: Path, manifest: IndexManifest, checkpoint: str | Path | None) -> Encoder:

@@ -15,7 +15,8 @@ from ..base import Hits, NeuralRetriever, best
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind
-from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of, order_again
+from .checkpoint import find_checkpoint
+from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of
 from .encoder import Encoder
 
 _QUERIES_TOGETHER = 32
@@ -157,5 +158,5 @@ EXACT = IndexKind(
     lambda order: encode(order)[1],
     _load,
     work=FOLDER,
-    again=order_again,
+    find=find_checkpoint,
 )

@@ -70,20 +70,19 @@ def _write(order: Order) -> Written:
     _, written = encode(order)
     embeddings = Embeddings(order.folder / EMBEDDINGS, len(order.passages))
     write_plaid(order.folder / PLAID_FOLDER, embeddings, settings, order.report)
-    return replace(written, settings={**written.settings, "plaid": asdict(settings)})
+    return replace(written, settings=written.settings | asdict(settings))
 
 
 def _load(
     folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
 ) -> PlaidRetriever:
-    settings = PlaidSettings(**manifest.settings["plaid"])
     encoder = encoder_of(folder, manifest, checkpoint)
     with colbert_ready():
         try:
             scorer = open_scorer(folder / PLAID_FOLDER)
         except Exception as problem:  # colbert-ai checks nothing, so damage shows in any way
             raise IndexRefused(f"{folder} is damaged: colbert-ai cannot read it ({problem}).") from problem
-    return PlaidRetriever(passages, manifest.fingerprint, encoder, scorer, settings)
+    return PlaidRetriever(passages, manifest.fingerprint, encoder, scorer, PLAID.stored(manifest))
 
 
 PLAID = IndexKind(

@@ -15,7 +15,8 @@ from ..base import Hits, IndexRetriever, NeuralRetriever, best
 from ..bm25 import BM25
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
-from .embeddings import Embeddings, encode, encoder_of, order_again
+from .checkpoint import find_checkpoint
+from .embeddings import Embeddings, encode, encoder_of
 from .encoder import Encoder
 from .packed_rows import Packing
 
@@ -109,16 +110,15 @@ def _write(order: Order) -> Written:
     settings: RerankSettings = order.settings or RerankSettings()
     _, written = encode(order, FOLDER, settings.nbits)
     gathering = BM25.write(replace(order, settings=None))
-    return replace(written, settings={**written.settings, "rerank": asdict(settings), "bm25": gathering.settings})
+    return replace(written, settings=written.settings | asdict(settings) | gathering.settings)
 
 
 def _load(
     folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
 ) -> GatherAndRerank:
-    settings = RerankSettings(**manifest.settings["rerank"])
-    gatherer = BM25.load(folder, manifest.model_copy(update={"settings": manifest.settings["bm25"]}), passages, None)
+    settings = RERANK.stored(manifest)
     return GatherAndRerank(
-        gatherer,
+        BM25.load(folder, manifest, passages, None),
         encoder_of(folder, manifest, checkpoint),
         Embeddings(folder / FOLDER, len(passages)),
         Packing(int(manifest.settings["dim"]), settings.nbits),
@@ -134,5 +134,5 @@ RERANK = IndexKind(
     _load,
     settings=RerankSettings,
     work=FOLDER,
-    again=lambda manifest: order_again(manifest) | {"settings": RerankSettings(**manifest.settings["rerank"])},
+    find=find_checkpoint,
 )

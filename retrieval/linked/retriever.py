@@ -119,7 +119,7 @@ def _write(order: Order) -> Written:
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> LinkedRetriever:
     words, links = BM25.load(folder, manifest, passages, None), Links.load(folder, len(passages))
     assert isinstance(words, BM25Retriever)
-    own = folder.with_name(f"{folder.name}.choice.json")
+    own = folder.parent.with_name(f"{folder.parent.name}.choice.json")  # beside the index, not in a version of it
     return LinkedRetriever(words, words, links, Choice.load(own) if own.exists() else Choice.load(), own)
 
 
@@ -129,5 +129,4 @@ LINKED = IndexKind(
     _write,
     _load,
     settings=BM25.settings,
-    again=BM25.again,
 )

@@ -85,7 +85,7 @@ def test_stopped_before_anything_is_encoded_it_leaves_nothing(passages, tiny_che
 
 def test_a_full_disk_keeps_what_is_encoded(whole, passages, tiny_checkpoint, tmp_path):
     full = OSError(errno.ENOSPC, "No space left on device")
-    with interrupted(40, full, r"disk .* is full.*is kept in", QuestreeError):
+    with interrupted(40, full, r"cannot be written: No space left.*is kept in", QuestreeError):
         build_index(passages, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint)
     build_index(passages, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint)
     assert content(tmp_path / "exact") == content(whole["exact"])

@@ -58,7 +58,7 @@ def test_the_embedded_encoder_needs_no_words_in_common(tmp_path):
     asked = ["a sleeping cat on the couch", "monetary policy", "a boat at sea"]
     assert [found[0].id for found in retriever.batch(asked)] == ["cat", "bank", "ship"]
     assert read_manifest(tmp_path / "index").checkpoint.name == "embedded"
-    assert read_manifest(tmp_path / "index").settings["usage"]["window"] == 256  # as its folder says
+    assert read_manifest(tmp_path / "index").settings["window"] == 256  # as its folder says
 
 
 # faiss

@@ -121,10 +121,10 @@ def test_a_changed_byte_is_found_by_checksum(folder):
 
 
 FULL = [  # what is raised, the bytes that are free while it is, and what is said
-    (OSError(errno.ENOSPC, "No space left on device"), 1 << 30, r"disk .* is full.*Nothing was left"),
-    (OSError("558000 requested and 451552 written"), 0, r"disk .* is full.*Nothing was left"),  # as numpy says it
+    (OSError(errno.EDQUOT, "Disk quota exceeded"), 1 << 30, "index cannot be written: Disk quota exceeded. Make room"),
+    (OSError("558000 requested and 451552 written"), 0, r"cannot be written: the disk is full"),  # as numpy says it
     (OSError("558000 requested and 451552 written"), 1 << 30, "index cannot be written: 558000 requested"),
-    (RuntimeError("file write failed"), 0, r"disk .* is full.*Nothing was left"),  # as torch.save says it
+    (RuntimeError("file write failed"), 0, r"cannot be written: the disk is full"),  # as torch.save says it
     (RuntimeError("file write failed"), 1 << 30, "^file write failed$"),
 ]
 

@@ -235,6 +235,7 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
     assert choice.fingerprint == calibrate(before, questions())[0].fingerprint
     assert [one.recall.n for one in measured.values()] == [20, 4, 4, 4]
     assert choice.card["measured"]
+    assert before.choice_file == tmp_path / "own.choice.json"
     choice.save(before.choice_file)
     after = load_index(folder)
     assert after.choice.card == choice.card

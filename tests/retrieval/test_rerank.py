@@ -86,11 +86,11 @@ def test_an_index_that_was_replaced_goes_on_as_it_was(kind, passages, tiny_check
 def test_settings_are_kept_and_followed(passages, tiny_checkpoint, tmp_path, nbits):
     settings = RerankSettings(candidates=5, nbits=nbits)
     out = build_index(passages, tmp_path / "index", kind="rerank", checkpoint=tiny_checkpoint, settings=settings)
-    assert read_manifest(out).settings["rerank"] == asdict(settings)
+    assert asdict(settings).items() <= read_manifest(out).settings.items()
     rows = sum(file.stat().st_size for file in (out / "version-1" / FOLDER).glob("*.npy"))
     assert rows % (32 * nbits // 8) == 128 % (32 * nbits // 8)
     add_to_index([Passage(id="new", title="new", text="amber")], out)
-    assert read_manifest(out).settings["rerank"] == asdict(settings)
+    assert asdict(settings).items() <= read_manifest(out).settings.items()
     assert load_index(out).candidates == 5
 
 
