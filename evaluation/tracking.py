@@ -29,7 +29,7 @@ from .traces import traced
 from .tracking_store import (
     PROCESS,
     SQLITE,
-    bound_retries,
+    bound_mlflow,
     check_store,
     end_dead_runs,
     process_tags,
@@ -88,10 +88,10 @@ class Tracking:
         if not self.uri:
             yield UNTRACKED
             return
+        bound_mlflow()
         import mlflow
 
         tags = {"simulated": str(simulated).lower(), **process_tags()}
-        bound_retries()
         with store_in_use(self.uri):
             outer = mlflow.active_run()
             try:
@@ -101,7 +101,8 @@ class Tracking:
                     end_dead_runs(experiment)
                 run = mlflow.start_run(experiment_id=experiment, run_name=name, nested=outer is not None, tags=tags)
             except Exception as error:
-                told = f"Cannot track to {without_password(self.uri)}: {first_line(error).rstrip('.')}."
+                away = "no server answers there" if "Max retries exceeded" in str(error) else ""
+                told = f"Cannot track to {without_password(self.uri)}: {away or first_line(error).rstrip('.')}."
                 if outer is None or PROCESS not in outer.data.tags:  # nothing is paid yet
                     raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from error
                 logger.warning("%s %s is not tracked.", told, name)

@@ -116,14 +116,14 @@ def compile(
     with writing(plan.out, "compilation") if plan.out else nullcontext() as file:
         plan = plan if file is None else plan.claim(file)
         here, known = without_password(tracking.uri), None if file is None else file.fact("tracked")
-        if known and known["uri"] == here and not register:
+        if known and known["uri"] == here and register in (None, known.get("register")):
             return replace(_Steps(plan, UNTRACKED).take(), address=known["address"])
         facts = plan.facts() | {"policy": plan.policy.model_dump(exclude_none=True), "versions": versions()}
         named, simulated = f"{program.name} {plan.optimizer.name}", bool(lm_facts()["simulated"])
         with tracking.run(named, facts, simulated=simulated) as run:
             compiled = _Steps(plan, run).take()
             if file is not None and compiled.address:
-                file.set_fact("tracked", {"uri": here, "address": compiled.address})
+                file.set_fact("tracked", {"uri": here, "address": compiled.address, "register": register})
             return compiled
 
 

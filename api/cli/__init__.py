@@ -96,7 +96,9 @@ def _shared(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
     logging.setLogRecordFactory(_record_without_secrets)
-    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(name)s: %(message)s")
+    level, form = (logging.INFO, "%(name)s: %(message)s") if debug else (logging.WARNING, "%(message)s")
+    logging.basicConfig(level=level, format=form)
+    logging.getLogger("urllib3").setLevel(logging.INFO if debug else logging.ERROR)  # it tells each retry
 
 
 def _record_without_secrets(*given: Any, **more: Any) -> logging.LogRecord:

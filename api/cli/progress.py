@@ -40,6 +40,7 @@ class Bars(Progress):
             TimeRemainingColumn(elapsed_when_finished=True),
         )
         super().__init__(*columns, console=Screen(stderr=True))
+        self._setting_up = self.add_task("setting up", total=None, text="libraries, index, store of runs")
         self._named: dict[Hashable, TaskID] = {}
         self._runs: dict[str, RunProgress] = {}
         self._best = 0, 0.0  # questions and score: on few questions a high score comes easily
@@ -91,10 +92,16 @@ class Bars(Progress):
             self._stage = progress.stage, time.monotonic()
             self.console.print(f"{progress.stage}: {text}".removesuffix(": 0"), soft_wrap=True, highlight=False)
 
+    def stop(self) -> None:
+        """Leave the bars on the screen."""
+        self.update(self._setting_up, visible=False)
+        super().stop()
+
     def _show(self, name: str, done: int | None, total: int | None, text: str, *, key: Hashable = None) -> None:
         """Move a bar; add it first, if there is none of this key (the name, where None)."""
         key = name if key is None else key
         if key not in self._named:
+            self.update(self._setting_up, visible=False)
             self._named[key] = self.add_task(name, total=total, text="")
         self.update(self._named[key], completed=done, total=total, text=text)
 

@@ -243,8 +243,8 @@ def test_a_run_that_raises_is_marked_failed(tracked_compile):
     assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
 
 
-@pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8, 16]), ("1", [2])])
-def test_a_server_that_is_gone_holds_the_work_for_half_a_minute(told, waits, monkeypatch):
+@pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8]), ("1", [2])])
+def test_a_server_that_is_gone_holds_the_work_for_a_quarter_of_a_minute(told, waits, monkeypatch):
     from urllib3.util.retry import Retry
 
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
@@ -252,7 +252,10 @@ def test_a_server_that_is_gone_holds_the_work_for_half_a_minute(told, waits, mon
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", told)
     waited = []
     monkeypatch.setattr(Retry, "sleep", lambda retry, *_: waited.append(retry.get_backoff_time()))
-    with pytest.raises(QuestreeError, match="Cannot track to"), Tracking(uri="http://127.0.0.1:9").run("gone", {}):
+    with (
+        pytest.raises(QuestreeError, match="no server answers there"),
+        Tracking(uri="http://127.0.0.1:9").run("gone", {}),
+    ):
         pass
     assert len(waited) == len(waits)
     assert all(wait <= most + 1 for wait, most in zip(waited, waits, strict=True))  # MLflow adds up to a second

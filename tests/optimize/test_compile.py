@@ -95,7 +95,7 @@ def test_a_finished_compilation_is_tracked_once_and_registered_by_name(mini, tmp
     ]
     assert runs[-1].data.metrics["score"] == first.after.score.mean
     assert not client.search_registered_models()
-    again(register="chain")
+    assert again(register="chain").address == again(register="chain").address
     assert [version.version for version in client.search_model_versions("name = 'chain'")] == [1]
 
 
