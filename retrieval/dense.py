@@ -99,8 +99,11 @@ def _write(order: Order) -> Written:
     filled = encode_corpus(order, _VECTORS, encoder, encoder.identity, load)
     if settings.factory != _FLAT:
         order.report(BuildProgress(f"building {settings.factory}", len(order.passages), len(order.passages)))
-        _fill(index, settings, order.folder / _VECTORS, len(order.passages), encoder.dim)
-        _save(index, order.folder / _INDEX)
+        _fill(index, settings, order.folder / _VECTORS, len(order.passages))
+        try:
+            faiss.write_index(index, str(order.folder / _INDEX))
+        except RuntimeError as problem:
+            raise OSError(f"{order.folder / _INDEX} cannot be written: {problem}") from problem
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **asdict(settings), **asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
 
@@ -121,9 +124,13 @@ def _load(
     encoder = SentenceEncoder.load(found, usage, "auto")
     if settings.factory == _FLAT:
         index = _empty(settings, dim)
-        _fill(index, settings, folder / _VECTORS, len(passages), dim)
+        _fill(index, settings, folder / _VECTORS, len(passages))
     else:
-        index = _opened(folder / _INDEX, settings)
+        try:
+            index = faiss.read_index(str(folder / _INDEX))
+            _set_search(index, settings)
+        except RuntimeError as problem:
+            raise IndexRefused(f"{folder} is damaged: faiss cannot read {_INDEX} ({_line(problem)}).") from None
     if (index.d, index.ntotal) != (encoder.dim, len(passages)):
         raise IndexRefused(f"{folder} is damaged: it holds {index.ntotal} vectors for {len(passages)} passages.")
     return DenseRetriever(passages, manifest.fingerprint, encoder, index)
@@ -137,48 +144,18 @@ def _empty(settings: DenseSettings, dim: int) -> Any:
     return index
 
 
-def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int, dim: int) -> None:
-    """Train an index on a sample if it needs that, and add every vector, a chunk at a time."""
-    with _told_of(settings, dim):
+def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int) -> None:
+    """Train an index on a seeded sample if it needs that, and add every vector, a chunk at a time."""
+    chunks = [read_rows(folder, number) for number in range(chunk_count(passages))]  # mapped
+    with _told_of(settings, index.d):
         if not index.is_trained:
-            index.train(_sample(folder, passages, settings.sample))
-        for rows in _chunks(folder, passages):
-            index.add(rows)
-
-
-def _chunks(folder: Path, passages: int) -> Iterator[np.ndarray[Any, Any]]:
-    """Yield the (rows, dim) float32 of each chunk."""
-    for number in range(chunk_count(passages)):
-        yield read_rows(folder, number).astype("float32")
-
-
-def _sample(folder: Path, passages: int, most: int) -> np.ndarray[Any, Any]:
-    """Return (at most so many, dim) float32: a seeded choice of the vectors, the same for the same corpus."""
-    chosen = np.sort(np.random.default_rng(_SEED).permutation(passages)[:most])
-    found, first = [], 0
-    for rows in _chunks(folder, passages):
-        within = chosen[(chosen >= first) & (chosen < first + len(rows))] - first
-        found.append(rows[within])
-        first += len(rows)
-    return np.concatenate(found)
-
-
-def _save(index: Any, path: Path) -> None:
-    """Write a new file, never an old one in place: an enlarged index shares its files with the former, by links."""
-    path.unlink(missing_ok=True)
-    try:
-        faiss.write_index(index, str(path))
-    except RuntimeError as problem:
-        raise OSError(f"{path} cannot be written: {problem}") from problem
-
-
-def _opened(path: Path, settings: DenseSettings) -> Any:
-    try:
-        index = faiss.read_index(str(path))
-        _set_search(index, settings)
-    except RuntimeError as problem:
-        raise IndexRefused(f"{path.parent} is damaged: faiss cannot read {path.name} ({_line(problem)}).") from None
-    return index
+            chosen = np.zeros(passages, dtype=bool)
+            chosen[np.random.default_rng(_SEED).permutation(passages)[: settings.sample]] = True
+            marks = np.split(chosen, np.cumsum([len(rows) for rows in chunks])[:-1])
+            sample = np.concatenate([rows[mark] for rows, mark in zip(chunks, marks, strict=True)])
+            index.train(sample.astype("float32"))
+        for rows in chunks:
+            index.add(rows.astype("float32"))
 
 
 def _set_search(index: Any, settings: DenseSettings) -> None:

@@ -24,10 +24,6 @@ class Kept(Generic[Key, Value]):
     def __len__(self) -> int:
         return len(self._held)
 
-    def get(self, key: Key) -> Value | None:
-        """Return the value of a key, or None if it is not kept."""
-        return self._held.get(key)
-
     def all_of(
         self, keys: Sequence[Key], make: Callable[[list[Key]], Iterable[Value]], size: Callable[[Key, Value], int]
     ) -> list[Value]:
@@ -37,26 +33,17 @@ class Kept(Generic[Key, Value]):
             make: gives the values of keys, in their order; it is called once, and not without a key.
             size: gives the bytes of a key and its value, about.
         """
-        known = {key: value for key in keys if (value := self.get(key)) is not None}
+        held = self._held  # which is never emptied, but replaced
+        known = {key: held[key] for key in keys if key in held}
         new = [key for key in dict.fromkeys(keys) if key not in known]
-        for key, value in zip(new, make(new) if new else (), strict=True):
-            known[key] = value
-            self.keep(key, value, size(key, value))
-        return [known[key] for key in keys]
-
-    def keep(self, key: Key, value: Value, size: int) -> None:
-        """Keep a value.
-
-        Args:
-            value: to be kept.
-            size: the bytes of both, about.
-        """
-        size += _ENTRY
+        known.update(zip(new, make(new) if new else (), strict=True))
         with self._lock:
-            if key in self._held or size > _MOST:
-                return
-            if self._bytes + size > _MOST:
-                self._held.clear()
-                self._bytes = 0
-            self._held[key] = value
-            self._bytes += size
+            for key in new:
+                taken = size(key, known[key]) + _ENTRY
+                if key in self._held or taken > _MOST:
+                    continue
+                if self._bytes + taken > _MOST:
+                    self._held, self._bytes = {}, 0
+                self._held[key] = known[key]
+                self._bytes += taken
+        return [known[key] for key in keys]

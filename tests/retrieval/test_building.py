@@ -196,17 +196,6 @@ def test_devices_are_checked(passages, tiny_checkpoint, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
-def test_several_processes_build_the_same_index(passages, tiny_checkpoint, tmp_path, monkeypatch):
-    monkeypatch.undo()  # other processes have chunks of the usual size
-    many = [p.model_copy(update={"id": f"{n}-{p.id}"}) for n in range(10) for p in passages]
-    alone = build_index(many, tmp_path / "a" / "exact", kind="exact", checkpoint=tiny_checkpoint)
-    together = build_index(
-        many, tmp_path / "b" / "exact", kind="exact", checkpoint=tiny_checkpoint, devices=["cpu", "cpu"]
-    )
-    assert content(together) == content(alone)
-
-
 def test_lists_by_centroid_are_those_of_colbert(whole, tmp_path):
     import torch
     from colbert.indexing.utils import optimize_ivf

@@ -102,31 +102,25 @@ def test_what_is_there_is_not_encoded_again(index):
     assert (told[-1].kept, told[-1].done) == (43, 43)
 
 
-@pytest.mark.parametrize("name", ["000002.npy", "000002.chunk.json"])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_changed_byte_is_found_and_its_chunk_done_again(index, caplog, name, seed):
-    encoded(index)
-    expected, file = content(index), index / "chunks" / name
+def change_a_byte(file: Path, seed: int) -> None:
     spoilt = bytearray(file.read_bytes())
-    place = random.Random(seed).randrange(len(spoilt))
-    spoilt[place] ^= 1
+    spoilt[random.Random(seed).randrange(len(spoilt))] ^= 1
     file.write_bytes(spoilt)
+
+
+@pytest.mark.parametrize("name", ["000002.npy", "000002.chunk.json"])
+@pytest.mark.parametrize(
+    "spoil",
+    [*(partial(change_a_byte, seed=seed) for seed in range(3)), lambda file: os.truncate(file, 30), Path.unlink],
+    ids=["a byte", "another", "a third", "shortened", "missing"],
+)
+def test_a_chunk_that_is_not_whole_is_done_again(index, name, spoil):
+    encoded(index)
+    expected = content(index)
+    spoil(index / "chunks" / name)
     again = Once()
     encoded(index, again)
     assert again.encoded == SIZE
-    assert content(index) == expected
-    assert "encoded again" in caplog.text
-
-
-def test_a_shortened_and_a_missing_file_are_done_again(index):
-    encoded(index)
-    expected = content(index)
-    (rows := index / "chunks" / "000001.npy").write_bytes(rows.read_bytes()[:-8])
-    (index / "chunks" / "000003.npy").unlink()
-    (index / "chunks" / "000004.chunk.json").unlink()
-    again = Once()
-    encoded(index, again)
-    assert again.encoded == 3 * SIZE
     assert content(index) == expected
 
 

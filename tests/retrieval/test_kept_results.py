@@ -9,17 +9,14 @@ from questree.retrieval.kept_results import Kept
 
 def test_values_are_kept_until_they_are_too_large_together(monkeypatch):
     monkeypatch.setattr(kept_results, "_MOST", 10_000)
-    kept: Kept[str, int] = Kept()
-    for number in range(20):
-        kept.keep(f"{number}", number, 300)
-        kept.keep(f"{number}", -1, 300)
-    assert kept.get("19") == 19
-    assert kept.get("20") is None
-    assert len(kept) == 20
-    kept.keep("20", 20, 300)
-    assert (len(kept), kept.get("19"), kept.get("20")) == (1, None, 20)
-    kept.keep("all", 1, 20_000)
-    assert kept.get("all") is None
+    kept, made = Kept[str, int](), list[str]()
+
+    def of(key: str, size: int = 300) -> int:
+        return kept.all_of([key, key], lambda keys: made.extend(keys) or map(int, keys), lambda *_: size)[1]
+
+    assert [of(str(number)) for number in [*range(20), 19, 20, 19]] == [*range(20), 19, 20, 19]
+    assert made[19:] == ["19", "20", "19"]  # with the twentieth all others were dropped
+    assert (of("21", 20_000), len(kept)) == (21, 2)
 
 
 @pytest.mark.parametrize(("query", "k"), [("amber {}", 100), ("{} " + "x" * 20_000, 1)])
