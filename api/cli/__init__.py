@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 import os
+import re
 import signal
 import sys
 import traceback
@@ -98,7 +99,8 @@ def _shared(
     logging.setLogRecordFactory(_record_without_secrets)
     level, form = (logging.INFO, "%(name)s: %(message)s") if debug else (logging.WARNING, "%(message)s")
     logging.basicConfig(level=level, format=form)
-    logging.getLogger("urllib3").setLevel(logging.INFO if debug else logging.ERROR)  # it tells each retry
+    for library in ("urllib3", "huggingface_hub.utils._http"):  # they tell each retry
+        logging.getLogger(library).setLevel(logging.INFO if debug else logging.ERROR)
 
 
 def _record_without_secrets(*given: Any, **more: Any) -> logging.LogRecord:
@@ -141,6 +143,12 @@ def main() -> None:
             sys.exit(1)
         if isinstance(error, QuestreeError):
             _say("error", str(error))
+            sys.exit(2)
+        if isinstance(error, (ImportError, OSError)) and re.search(r"\.(so|dylib|pyd|dll)\b", str(error)):
+            _say(
+                "error",
+                f"{error}. This library is not of this machine and this Python: install it in a new environment.",
+            )
             sys.exit(2)
         _say(f"unexpected {type(error).__name__}", f"{error} (--debug shows where)")
         sys.exit(1)

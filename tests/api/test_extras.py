@@ -1,4 +1,4 @@
-"""A command that lacks an extra names it in one line, before anything is paid."""
+"""What is not installed, or not for this machine, is told in one line, before anything is paid."""
 
 import os
 import subprocess
@@ -45,3 +45,16 @@ def test_a_command_without_its_extra_names_it_in_one_line(workplace):
         f"'questree[{extra}]'" for extra in [*NEEDS.values(), "plots"]
     ], ran.stderr
     assert not [path for path in workplace.iterdir() if path.name != "cache"]
+
+
+def test_a_library_of_another_platform_is_told_in_one_line(questree, monkeypatch):
+    def load(*_, **__):
+        raise ImportError("/env/faiss/_swigfaiss.so: invalid ELF header")
+
+    monkeypatch.setattr("questree.retrieval.build_index", load)
+    ran = questree("index", "mini", "--out", "ix")
+    assert ran.code == 2
+    assert ran.err.strip() == (
+        "error: /env/faiss/_swigfaiss.so: invalid ELF header. "
+        "This library is not of this machine and this Python: install it in a new environment."
+    )

@@ -119,9 +119,12 @@ def test_another_pinned_revision_is_only_taken_with_update(hub, data: Path, monk
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (ConnectionError("Couldn't reach it"), r"hotpotqa/hotpot_qa cannot be reached .*--from FILE \(hotpot_train_v1"),
+        (
+            ConnectionError("Couldn't reach it"),
+            r"hotpotqa/hotpot_qa cannot be read: the hub cannot be reached .*--from FILE \(hotpot_train_v1",
+        ),
         ("not found", r"no hotpotqa/hotpot_qa at revision 1908d"),
-        (RuntimeError("Dataset scripts are no longer supported"), r"cannot be read \(RuntimeError: Dataset scripts"),
+        (RuntimeError("Dataset scripts are no longer supported"), "cannot be read: Dataset scripts"),
     ],
 )
 def test_what_the_hub_refuses_is_said_with_what_to_do(data: Path, monkeypatch, fault: Any, message: str) -> None:

@@ -120,6 +120,15 @@ def test_the_card_says_what_it_is_and_how_it_scored(hub, program, tmp_path):
         assert line in card
 
 
+def test_a_card_that_tells_another_score_than_its_file_is_told_in_one_line(hub, program, mini, caplog):
+    place = push(program, "hf://me/chain")
+    card = hub.commits[place.partition("@")[2]]["README.md"].decode()
+    better = hub.commit({"README.md": card.replace("0.500 [0.250, 0.750]", "0.900 [0.850, 0.950]").encode()})
+    load(f"hf://me/chain@{better}", retriever=mini.index)
+    said = f"The card of hf://me/chain@{better} says 'cover-em | 0.900 [0.850, 0.950], n=40'"
+    assert f"{said}; its file says 0.500 [0.250, 0.750], n=40." in caplog.messages
+
+
 def test_the_card_tells_the_recipe_of_the_index_that_it_was_compiled_over(mini, hub, tmp_path):
     def indexed(name, text):
         corpus = tmp_path / "corpus.jsonl"
@@ -153,10 +162,22 @@ def test_a_hub_that_refuses_is_told_in_one_line(hub, status, headers, says):
     assert "\n" not in str(told.value)
 
 
-def test_a_hub_that_cannot_be_reached_is_told_in_one_line(hub):
-    hub.fault = httpx.ConnectError("no route\nat all")
-    with pytest.raises(QuestreeError, match=r"hf://me/chain@v1: no route\.$"):
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (httpx.ConnectError("no route\nat all"), r"the hub cannot be reached \(no route\); .*HTTPS_PROXY"),
+        (
+            httpx.ProxyError("407 Proxy Authentication Required"),
+            r"the hub cannot be reached \(407 Proxy Auth.*HTTPS_PROXY",
+        ),
+        (json.JSONDecodeError("Expecting value", "<html>", 0), r"what answers is not the hub \(Expecting value"),
+    ],
+)
+def test_a_hub_that_cannot_be_reached_is_told_in_one_line(hub, fault, says):
+    hub.fault = fault
+    with pytest.raises(QuestreeError, match=rf"hf://me/chain@v1: {says}") as told:
         load("hf://me/chain@v1")
+    assert "\n" not in str(told.value)
 
 
 def test_a_changed_file_and_one_of_gigabytes_are_refused(hub, program, monkeypatch):
