@@ -31,6 +31,21 @@ def _with_settings(name: str) -> tuple[str, dict[str, Any]]:
     return found[1], {setting: read_value(value) for setting, _, value in pairs}
 
 
+_TURNS = ("max_turns", "max_searches", "max_thoughts", "max_steps", "max_follow_ups")
+SHARED = {"k": 5} | dict.fromkeys(_TURNS, 8)
+"""What baselines have in common in a comparison, where nothing else is said of one."""
+
+
+def _shared(name: str) -> dict[str, Any]:
+    """Return the settings that a program shares with the others of a comparison, if it is a baseline of ours."""
+    from .programs import PROGRAMS
+
+    kind = PROGRAMS.get(name)
+    if kind is None or not kind.__module__.startswith("questree.programs.baselines."):
+        return {}
+    return {setting: value for setting, value in SHARED.items() if setting in kind.Settings.model_fields}
+
+
 class Experiment(Parts):
     """The parts that settings name, and the programs that are made of them."""
 
@@ -96,18 +111,21 @@ class Experiment(Parts):
             allow_code=self.allowed_code,
         )
 
-    def labelled(self, names: Iterable[str], out: Path) -> dict[str, Program]:
+    def labelled(self, names: Iterable[str], out: Path, *, alike: bool = False) -> dict[str, Program]:
         """Return programs by the name to show: ``searchain``, ``searchain-compiled``.
 
         Args:
             out: the folder of the comparison or attack; a compiled program keeps the name that it has there.
+            alike: whether baselines have `SHARED` settings, but for those that stand behind their names.
         """
         from .evaluation.comparison.labels import of_compiled, unused
         from .programs import REGISTRY
 
         programs: dict[str, Program] = {}
         for name in dict.fromkeys(names):
-            program = self.program(name)
+            plain, given = _with_settings(name)
+            shared = _shared(plain) if alike else {}
+            program = self.program(name, **{key: value for key, value in shared.items() if key not in given})
             own = program.name if REGISTRY.means(name) else name if _with_settings(name)[1] else None
             label = own or of_compiled(program, out, programs)
             programs[unused(label, programs)] = program

@@ -39,7 +39,8 @@ def compare(
 ) -> None:
     """Score several programs, or one under several settings, on the same questions: a table and a page with plots.
 
-    The others are compared with the first; with --over, what the program has by default is the first, if it is among
+    Baselines search for k=5 passages and take at most 8 turns, if nothing else is said of one (react:k=3). The others
+    are compared with the first; with --over, what the program has by default is the first, if it is among
     the values. The same command goes on where it was interrupted. By default its folder is one for each task, LM,
     retriever, defence, reader and duplicate check: what another comparison has asked is not asked again.
     """
@@ -69,7 +70,7 @@ def compare(
         else:
             parts = settings.model_dump(include={"retriever", "reader", "duplicates", "rerank", "defence"})
             out = experiment.folder("compare", settings.task, of=[lm_facts(), parts])
-            asked, title = experiment.labelled(names, out), f"compare on {settings.task}"
+            asked, title = experiment.labelled(names, out, alike=True), f"compare on {settings.task}"
         questions = experiment.questions_for(asked.values())
         how |= {"title": title, "task": experiment.task.name, "out": out, "on_progress": bars.run}
         comparison = compared(asked, questions, scores, **how)

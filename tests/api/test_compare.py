@@ -49,6 +49,16 @@ def test_programs_are_compared_on_the_same_questions_and_stored(compare, workpla
     assert kept(workplace / "c")["questions"] == there["questions"]
 
 
+def test_baselines_share_passages_and_turns_unless_one_is_told_otherwise(compare, workplace):
+    assert compare("react", "oner", "toolformer:k=2", "searchain", "--limit", "1", "--out", "c").code == 0
+    runs = {run.name: run.identity["settings"] for run in stored_runs([workplace / "c"])}
+    assert {name: settings["k"] for name, settings in runs.items()} == {
+        **{"react": 5, "oner": 5, "toolformer:k=2": 2},
+        "searchain": 3,  # a method of ours has its own
+    }
+    assert (runs["react"]["max_turns"], runs["toolformer:k=2"]["max_searches"]) == (8, 8)
+
+
 def test_a_program_has_the_settings_behind_its_name(compare, workplace):
     named = "tree-of-reviews:preset=paper,widths=[1,1]"
     ran = compare("tree-of-reviews", named, "--limit", "2", "--out", "c")
@@ -132,7 +142,7 @@ def test_all_registered_programs_can_be_asked_for(compare, monkeypatch):
     from questree.programs import PROGRAMS
 
     asked, compared = [], []
-    monkeypatch.setattr(Experiment, "program", lambda self, name: asked.append(name) or Named(name))
+    monkeypatch.setattr(Experiment, "program", lambda self, name, **shared: asked.append(name) or Named(name))
     monkeypatch.setattr("questree.evaluation.compare", lambda programs, *rest, **named: compared.extend(programs))
     compare("blendfilter", "--all")
     assert compared == asked
