@@ -144,6 +144,10 @@ class Experiment(Parts):
 
         allow(name, given)
         varied = variants(name, over, values, given)
+        if name == "blendfilter" and self.retriever.name == "bm25":  # it heeds no order of words
+            if "question_first" in over:
+                raise QuestreeError("question_first has no effect with BM25: all rows would be equal.")
+            varied = {label: one for label, one in varied.items() if "question_first" not in one}
         if twice := sorted(given.keys() & {setting for one in varied.values() for setting in one}):
             raise QuestreeError(f"{twice[0]} is varied here (--over {' '.join(over)}) and cannot be set as well.")
         return {label: self.program(name, **given, **one) for label, one in varied.items()}
