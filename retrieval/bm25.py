@@ -7,13 +7,15 @@ import json
 import logging
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice, pairwise
-from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ..common.errors import CorpusError, IndexRefused, QuestreeError
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ..common.errors import CorpusError, IndexRefused
 from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
@@ -33,16 +35,12 @@ class BM25Settings:
     2Wiki .661, .664 (12,002; 600); HotpotQA .699, .705 (23,125; 400). Without is also twice as fast.
 
     Raises:
-        QuestreeError: if a number is outside of what the formula is made for.
+        ValidationError: if a number is outside of what the formula is made for.
     """
 
-    k1: float = 1.2
-    b: float = 0.75
+    k1: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.2
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
     without_stopwords: bool = True
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.k1 < inf and 0 <= self.b <= 1):
-            raise QuestreeError(f"BM25 takes a k1 of 0 or more and a b from 0 to 1, not k1={self.k1}, b={self.b}.")
 
 
 class BM25Retriever(IndexRetriever):
@@ -61,16 +59,16 @@ class BM25Retriever(IndexRetriever):
         self.settings = settings
 
     @classmethod
-    def from_passages(cls, passages: Iterable[Passage], settings: BM25Settings = BM25Settings()) -> BM25Retriever:
+    def from_passages(cls, passages: Iterable[Passage], settings: BM25Settings | None = None) -> BM25Retriever:
         """Return an index in memory; a thousand passages take a tenth of a second.
 
         Raises:
             CorpusError: if there is no word in any of them.
         """
-        held = list(passages)
-        made_from = json.dumps([cls.name, asdict(settings), corpus_hash(held)])
+        held, chosen = list(passages), settings or BM25Settings()
+        made_from = json.dumps([cls.name, asdict(chosen), corpus_hash(held)])
         fingerprint = hashlib.sha256(made_from.encode()).hexdigest()[:16]
-        return cls(held, fingerprint, _built(held, settings), settings)
+        return cls(held, fingerprint, _built(held, chosen), chosen)
 
     @classmethod
     def load(cls, folder: Path, passages: Passages, fingerprint: str, settings: BM25Settings) -> BM25Retriever:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
+from pydantic import PositiveInt
+from pydantic.dataclasses import dataclass
 
 from ..common.errors import IndexRefused, QuestreeError
 from .base import Hits, NeuralRetriever
@@ -43,21 +45,17 @@ class DenseSettings:
             name says.
 
     Raises:
-        QuestreeError: if the sample is empty.
+        ValidationError: if the sample is empty.
     """
 
     factory: str = _FLAT
     search: str = ""
-    sample: int = 200_000
+    sample: PositiveInt = 200_000
     pooling: Pooling | None = None
     normalised: bool | None = None
     query_prefix: str | None = None
     passage_prefix: str | None = None
     window: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.sample < 1:
-            raise QuestreeError(f"faiss cannot be trained on {self.sample} vectors; give one at least (sample).")
 
 
 class DenseRetriever(NeuralRetriever):

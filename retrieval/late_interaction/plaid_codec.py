@@ -6,12 +6,11 @@ from colbert-ai: where the buckets of a residual lie, and, on a CPU, how the nea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
-
-from ...common.errors import QuestreeError
+from pydantic import PositiveInt
+from pydantic.dataclasses import dataclass
 
 _LLOYD_ROUNDS = 300
 
@@ -28,21 +27,14 @@ class PlaidSettings:
         ndocs: how many candidates survive the first pruning; a quarter of them is scored in full.
 
     Raises:
-        QuestreeError: if the number of bits is another, or one of the others below 1.
+        ValidationError: if the number of bits is another, or one of the others below 1.
     """
 
-    nbits: int = 8
-    kmeans_iterations: int = 4
-    ncells: int = 4
+    nbits: Literal[1, 2, 4, 8] = 8
+    kmeans_iterations: PositiveInt = 4
+    ncells: PositiveInt = 4
     centroid_score_threshold: float = 0.45
-    ndocs: int = 1024
-
-    def __post_init__(self) -> None:
-        if self.nbits not in (1, 2, 4, 8):
-            raise QuestreeError(f"PLAID stores 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
-        for name in ("kmeans_iterations", "ncells", "ndocs"):
-            if getattr(self, name) < 1:
-                raise QuestreeError(f"{name}={getattr(self, name)} makes no sense; give one at least.")
+    ndocs: PositiveInt = 1024
 
 
 def make_codec(config: Any, centroids: torch.Tensor, held_out: torch.Tensor) -> Any:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from pydantic import PositiveInt
+from pydantic.dataclasses import dataclass
 
-from ...common.errors import QuestreeError
 from ..base import Hits, IndexRetriever, NeuralRetriever, best
 from ..bm25 import BM25
 from ..indexes.contents import IndexManifest, PassageStore
@@ -34,17 +35,11 @@ class RerankSettings:
         nbits: the bits for each dimension of an embedding: 1, 2, 4 or 8.
 
     Raises:
-        QuestreeError: if either is another.
+        ValidationError: if either is another.
     """
 
-    candidates: int = 100
-    nbits: int = 4
-
-    def __post_init__(self) -> None:
-        if self.candidates < 1:
-            raise QuestreeError(f"{self.candidates} candidates cannot be reranked; gather one at least (candidates).")
-        if self.nbits not in (1, 2, 4, 8):
-            raise QuestreeError(f"Embeddings are stored with 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
+    candidates: PositiveInt = 100
+    nbits: Literal[1, 2, 4, 8] = 4
 
 
 class GatherAndRerank(NeuralRetriever):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import PositiveInt, ValidationError
+from pydantic.dataclasses import dataclass
 
-from ...common.errors import IndexRefused, QuestreeError, unknown_name
+from ...common.errors import IndexRefused
 from ..passage import Passage
 from .words import Words
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 TOKENS, WORDS = "tokens", "words"
 """The names of a passage's vectors: one for each of its tokens, and the sparse one of its words."""
-_QUANTIZATION = ("int8", "binary", "none")
 _RESCORED = 4.0
 
 
@@ -33,18 +32,11 @@ class QdrantSettings:
         replicas: copies of each part, on as many nodes.
     """
 
-    candidates: int = 100
-    quantization: str = "int8"
+    candidates: PositiveInt = 100
+    quantization: Literal["int8", "binary", "none"] = "int8"
     in_memory: bool = False
-    shards: int = 1
-    replicas: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("candidates", "shards", "replicas"):
-            if getattr(self, name) < 1:
-                raise QuestreeError(f"{name}={getattr(self, name)} makes no sense; give one at least.")
-        if self.quantization not in _QUANTIZATION:
-            raise QuestreeError(unknown_name("quantization", self.quantization, _QUANTIZATION))
+    shards: PositiveInt = 1
+    replicas: PositiveInt = 1
 
 
 def layout(dim: int, settings: QdrantSettings) -> dict[str, Any]:

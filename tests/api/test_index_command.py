@@ -108,7 +108,7 @@ def test_bad_lines_are_named_by_file(tmp_path):
         (["--set", "k1=1"], "name it with --kind"),
         (["--kind", "bm25", "--set", "nbits=1"], "no setting of bm25 'nbits'. There are: k1, b, without_stopwords"),
         (["--kind", "exact", "--set", "nbits=1"], "kind exact has no settings"),
-        (["--kind", "colbert", "--set", "nbits=3"], "1, 2, 4 or 8 bits a dimension"),
+        (["--kind", "colbert", "--set", "nbits=3"], "nbits=3 does not fit: Input should be 1, 2, 4 or 8"),
         (["--kind", "bm25", "--set", "k1=much"], "k1='much' does not fit"),
         (["--kind", "bm25", "--checkpoint", "x", "--device", "cpu"], "nothing to encode: leave out --device and --ch"),
         (["--workers", "2"], "name it with --on, or leave --workers out"),

@@ -111,10 +111,13 @@ def test_a_window_that_the_encoder_has_not_is_refused(window, sentence_folder, p
         ("bm25", {"b": 5}),
         ("dense", {"sample": -3}),
         ("colbert", {"ncells": 0}),
+        ("colbert", {"nbits": 3}),
+        ("rerank", {"candidates": 0}),
+        ("rerank", {"nbits": 3}),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(kind, values):
-    with pytest.raises(QuestreeError, match=next(iter(values))):
+    with pytest.raises(QuestreeError, match=f"{next(iter(values))}=.* does not fit: Input should be"):
         KINDS[kind].settings_of(values)
 
 

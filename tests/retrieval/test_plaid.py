@@ -63,11 +63,6 @@ def test_more_bits_lose_less_also_where_colbert_cannot_pack():
     assert similar[-1] > 0.999
 
 
-def test_bits_that_do_not_pack_are_refused_before_anything_is_encoded():
-    with pytest.raises(QuestreeError, match=r"1, 2, 4 or 8 bits a dimension \(nbits\), not 3"):
-        PlaidSettings(nbits=3)
-
-
 def test_dimensions_that_do_not_pack_are_refused(tmp_path):
     class Odd(list):
         dim = 30

@@ -94,14 +94,6 @@ def test_settings_are_kept_and_followed(passages, tiny_checkpoint, tmp_path, nbi
     assert load_index(out).candidates == 5
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"), [({"candidates": 0}, "gather one at least"), ({"nbits": 3}, "1, 2, 4 or 8 bits")]
-)
-def test_settings_that_make_no_sense_are_refused(settings, said):
-    with pytest.raises(QuestreeError, match=said):
-        RerankSettings(**settings)
-
-
 def test_a_damaged_file_is_named(rerank_folder, tmp_path):
     file, folder = f"version-1/{FOLDER}/000000.npy", shutil.copytree(rerank_folder, tmp_path / "index")
     whole = (folder / file).read_bytes()
