@@ -2,69 +2,56 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, passage_of, same_for_all
 
 
-def object_of(line: str) -> dict[str, Any]:
-    """Return the JSON object of a line.
+class Row(BaseModel):
+    """A line of a form: nothing is converted, and unknown fields are passed over."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Article(Row):
+    """An article whose text is in pieces."""
+
+    id: str | int
+    title: str
+    text: list[str]
+
+
+class _Line(Row):
+    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "_id"))
+    title: str | None = None
+    text: str
+
+
+R = TypeVar("R", bound=Row)
+
+
+def read_row(kind: type[R], line: str) -> R:
+    """Return what a line of JSON holds.
 
     Raises:
-        BadText: if there is none.
+        BadText: if it is no JSON object of that kind.
     """
     try:
-        row = json.loads(line)
-    except ValueError as problem:
-        raise BadText(f'not JSON ({problem}), such as {{"id": "1", "title": "…", "text": "…"}}') from None
-    except RecursionError:
-        raise BadText("not JSON that can be read (nested too deeply)") from None
-    if not isinstance(row, dict):
-        raise BadText(f"a JSON {type(row).__name__} where an object is expected")
-    return row
-
-
-def id_of(row: dict[str, Any], name: str) -> str | None:
-    """Return the row's id under that name, as text, or None if it has none.
-
-    Raises:
-        BadText: if it is neither text nor a whole number.
-    """
-    given = row.get(name)
-    if not isinstance(given, (str, int, type(None))) or isinstance(given, bool):
-        raise BadText(f"its `{name}` is neither text nor a whole number")
-    return None if given is None else str(given)
-
-
-def article_of(line: str, id_name: str, title_name: str, pieces: str) -> tuple[str, Any, list[str]]:
-    """Return the id, the title and the pieces of text of an article.
-
-    Args:
-        pieces: what the entries of its field ``text`` are, for messages.
-
-    Raises:
-        BadText: if a field is missing, or ``text`` is not a list of texts.
-    """
-    row = object_of(line)
-    for field in (id_name, title_name, "text"):
-        if field not in row:
-            raise BadText(f"it lacks the field `{field}`")
-    text = row["text"]
-    if not isinstance(text, list) or not all(isinstance(piece, str) for piece in text):
-        raise BadText(f"its `text` is not a list of {pieces}")
-    return id_of(row, id_name) or "", row[title_name], text
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        field = f"its `{fault['loc'][0]}`: " if fault["loc"] else ""
+        raise BadText(f'{field}{fault["msg"]} (a line is {{"id": "1", "title": "…", "text": "…"}})') from None
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
-    row = object_of(line)
-    if "text" not in row:
-        raise BadText("it lacks the field `text`")
-    given = id_of(row, "_id" if row.get("id") is None else "id")
-    yield passage_of(str(number) if given is None else given, row["text"], row.get("title") or "")
+    row = read_row(_Line, line)
+    yield passage_of(str(number if row.id is None else row.id), row.text, row.title or "")
 
 
 def is_json(path: Path, first: str) -> bool:

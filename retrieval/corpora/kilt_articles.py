@@ -9,23 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pydantic import Field
+
 from ..passage import Passage
 from .corpus_format import CorpusFormat, passage_of, same_for_all
-from .json_lines import article_of
+from .json_lines import Article, read_row
 
 WORDS = 100
 _HEADING, _BULLET = "Section::::", "BULLET::::-"
 
 
+class _Article(Article):
+    id: str | int = Field(validation_alias="wikipedia_id")
+    title: str = Field(validation_alias="wikipedia_title")
+
+
 def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield ``ID-0``, ``ID-1`` …; nothing for an article without text."""
-    article, title, paragraphs = article_of(line, "wikipedia_id", "wikipedia_title", "paragraphs")
-    words = _words(title, paragraphs)
+    article = read_row(_Article, line)
+    words = _words(article.title, article.text)
     for part, first in enumerate(range(0, len(words), WORDS)):
-        yield passage_of(f"{article}-{part}", " ".join(words[first : first + WORDS]), title)
+        yield passage_of(f"{article.id}-{part}", " ".join(words[first : first + WORDS]), article.title)
 
 
-def _words(title: object, paragraphs: list[str]) -> list[str]:
+def _words(title: str, paragraphs: list[str]) -> list[str]:
     if paragraphs and paragraphs[0].strip() == title:
         paragraphs = paragraphs[1:]
     kept = [paragraph for paragraph in paragraphs if not paragraph.lstrip().startswith(_HEADING)]

@@ -15,14 +15,14 @@ from typing import BinaryIO, cast
 from ...common.errors import CorpusError
 from ..passage import Passage
 from .corpus_format import TROUBLE, CorpusFormat, Line, numbered, passage_of, same_for_all
-from .json_lines import article_of
+from .json_lines import Article, read_row
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield the abstract; nothing for an article without one."""
-    id_, title, sentences = article_of(line, "id", "title", "sentences")
-    if text := "".join(sentences).strip():
-        yield passage_of(id_, text, title)
+    article = read_row(Article, line)
+    if text := "".join(article.text).strip():
+        yield passage_of(str(article.id), text, article.title)
 
 
 def _lines(path: Path) -> Iterator[Line]:

@@ -227,7 +227,7 @@ def test_no_stand_in_answers_for_the_lm_and_the_index_of_a_compiled_program(ques
         (("compile", "--optimizer-set", "cadidates=2"), "Did you mean 'candidates'"),
         (("index", "nowhere.jsonl", "--out", "x"), "nowhere.jsonl"),
         (("index", "rows.csv", "--out", "x", "--kind", "bm25"), '{"id": "1", "title": "…", "text": "…"}'),
-        (("index", MINI_CORPUS, "--out", "/proc/x", "--kind", "bm25"), "/proc takes no files"),
+        (("index", MINI_CORPUS, "--out", "/proc/x", "--kind", "bm25"), "Cannot write an index to /proc/x"),
         (("evaluate", "--task", "rows.csv"), '{"question": "…", "answers": ["…"]}'),
         (("evaluate", "--task", "questions.jsonl"), "There is no file questions.jsonl"),
         (("ask", "Why?", "--retriever", "rows.csv"), "rows.csv --out DIR"),

@@ -94,7 +94,7 @@ def test_bad_lines_are_named_by_file(tmp_path):
     file.write_text('{"text": "good"}\nbad\n')
     made = run(str(file), "--out", str(tmp_path / "ix"), "--kind", "bm25", "--skip-bad")
     assert made.exit_code == 0
-    assert f"left out {file}, line 2: not JSON" in made.output
+    assert f"left out {file}, line 2: Invalid JSON" in made.output
 
 
 @pytest.mark.parametrize(

@@ -164,24 +164,24 @@ GOOD = {
     "k.json": article(3, "x"),
 }
 BAD = [
-    ("c.jsonl", '{"id": "b", "text": ', "not JSON"),
-    ("c.jsonl", "[" * 100_000, "not JSON"),
-    ("c.jsonl", '["b"]', "a JSON list"),
-    ("c.jsonl", '{"id": "b", "title": "B"}', "lacks the field `text`"),
+    ("c.jsonl", '{"id": "b", "text": ', "Invalid JSON"),
+    ("c.jsonl", "[" * 100_000, "Invalid JSON"),
+    ("c.jsonl", '["b"]', "should be an object"),
+    ("c.jsonl", '{"id": "b", "title": "B"}', "`text`: Field required"),
     ("c.jsonl", '{"id": "b", "text": "  "}', "`text` is empty"),
-    ("c.jsonl", '{"id": "b", "text": 3}', "`text` is not text"),
-    ("c.jsonl", '{"id": "b", "title": ["B"], "text": "x"}', "`title` is not text"),
-    ("c.jsonl", '{"id": ["b"], "text": "x"}', "`id` is neither"),
+    ("c.jsonl", '{"id": "b", "text": 3}', "`text`: Input should be a valid string"),
+    ("c.jsonl", '{"id": "b", "title": ["B"], "text": "x"}', "`title`: Input should be a valid string"),
+    ("c.jsonl", '{"id": ["b"], "text": "x"}', "`id`: Input should be a valid string"),
     ("c.jsonl", '{"id": "a", "text": "x"}', "'a' stands on an earlier line too"),
-    ("c.jsonl", '{"id": "b", "text": "\\ud800"}', "surrogate"),
+    ("c.jsonl", '{"id": "b", "text": "\\ud800"}', "Invalid JSON"),
     ("c.jsonl", b'{"text": "\xff"}', "not UTF-8"),
     ("c.tsv", "3", "lacks the field"),
     ("c.tsv", "3\ta\tb\tc", "4 tab-separated fields"),
     ("c.tsv", '3\t"first line', "does not close"),
-    ("h.jsonl", json.dumps({"id": "1", "text": [], "charoffset": []}), "lacks the field `title`"),
-    ("h.jsonl", abstract(16, text="one text"), "not a list of sentences"),
-    ("k.json", json.dumps({"wikipedia_id": "9", "text": []}), "lacks the field `wikipedia_title`"),
-    ("k.json", article(9, "x", wikipedia_title=None), "`title` is not text"),
+    ("h.jsonl", json.dumps({"id": "1", "text": [], "charoffset": []}), "`title`: Field required"),
+    ("h.jsonl", abstract(16, text="one text"), "`text`: Input should be a valid array"),
+    ("k.json", json.dumps({"wikipedia_id": "9", "text": []}), "`wikipedia_title`: Field required"),
+    ("k.json", article(9, "x", wikipedia_title=None), "`wikipedia_title`: Input should be a valid string"),
 ]
 
 
@@ -202,7 +202,7 @@ def test_good_lines_are_kept_and_bad_ones_reported(tmp_path, caplog):
         assert ids(file, skip_bad=True, bad=bad) == ["a", "d"]
     assert [line.number for line in bad] == [2, 3]
     assert "2 bad lines left out" in caplog.text
-    assert "line 3: it lacks the field `text`" in caplog.text
+    assert "line 3: its `text`: Field required" in caplog.text
 
 
 def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
