@@ -11,7 +11,7 @@ import typer
 from ..settings import RunSettings
 from .screen import Screen, echo
 
-QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
+QUESTION = "Which river flows by the native city of the composer of The Magic Flute?"
 
 
 def demo(
