@@ -31,8 +31,7 @@ def _with_settings(name: str) -> tuple[str, dict[str, Any]]:
     return found[1], {setting: read_value(value) for setting, _, value in pairs}
 
 
-_TURNS = ("max_turns", "max_searches", "max_thoughts", "max_steps", "max_follow_ups")
-SHARED = {"k": 5} | dict.fromkeys(_TURNS, 8)
+SHARED = {"k": 5, **dict.fromkeys(("max_turns", "max_searches", "max_thoughts", "max_steps", "max_follow_ups"), 8)}
 """What baselines have in common in a comparison, where nothing else is said of one."""
 
 
@@ -41,9 +40,8 @@ def _shared(name: str) -> dict[str, Any]:
     from .programs import PROGRAMS
 
     kind = PROGRAMS.get(name)
-    if kind is None or not kind.__module__.startswith("questree.programs.baselines."):
-        return {}
-    return {setting: value for setting, value in SHARED.items() if setting in kind.Settings.model_fields}
+    ours = kind is not None and kind.__module__.startswith("questree.programs.baselines.")
+    return {key: value for key, value in SHARED.items() if kind and ours and key in kind.Settings.model_fields}
 
 
 class Experiment(Parts):
