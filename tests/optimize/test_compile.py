@@ -109,7 +109,7 @@ def test_a_registered_name_needs_a_store(mini):
     [
         ("labeled-few-shot", {}, "nothing"),
         ("bootstrap-few-shot", {}, "demonstrations"),
-        ("copro", {"breadth": 2, "depth": 1}, "instructions of 1 of 4 prompts"),
+        ("copro", {"breadth": 3, "depth": 1}, "instructions of 1 of 4 prompts"),
         ("ensemble", {"candidates": 1, "size": 2}, "programs that vote"),
     ],
 )
