@@ -27,7 +27,7 @@ class SpanLogits(NamedTuple):
     relevance_logits: torch.Tensor
 
 
-class SpanModel:
+class SpanModel(torch.nn.Module):
     """An encoder, a head for a span's start and end on every token, and one for relevance on the first token.
 
     DPR's published readers are BERT alone; this takes any encoder of transformers whose output is one vector a token.
@@ -35,15 +35,13 @@ class SpanModel:
     """
 
     def __init__(self, encoder: Any) -> None:
-        self.config = encoder.config
-        heads = {
-            "spans": torch.nn.Linear(self.config.hidden_size, 2),
-            "relevance": torch.nn.Linear(self.config.hidden_size, 1),
-        }
-        for head in heads.values():
+        super().__init__()
+        self.config, self.encoder = encoder.config, encoder
+        self.spans, self.relevance = (torch.nn.Linear(self.config.hidden_size, count) for count in (2, 1))
+        for head in (self.spans, self.relevance):
             torch.nn.init.normal_(head.weight, std=0.02)
             torch.nn.init.zeros_(head.bias)
-        self.module = torch.nn.ModuleDict({"encoder": encoder, **heads}).eval()
+        self.eval()
 
     @classmethod
     def on_encoder(cls, name: str | Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
@@ -51,9 +49,7 @@ class SpanModel:
         encoder, tokenizer, chosen = load_model("AutoModel", name, device=device)
         if not getattr(encoder.config, "hidden_size", None):
             raise CheckpointError(f"{name} is no BERT-like encoder: its configuration has no hidden size.")
-        model = cls(encoder)
-        model.module.to(chosen)
-        return model, tokenizer
+        return cls(encoder).to(chosen), tokenizer
 
     @classmethod
     def load(cls, folder: Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
@@ -66,26 +62,24 @@ class SpanModel:
             here = {"local_files_only": True, "trust_remote_code": False}
             tokenizer = AutoTokenizer.from_pretrained(str(folder), **here)
             model = cls(AutoModel.from_config(AutoConfig.from_pretrained(str(folder), **here)))
-            model.module.load_state_dict(load((folder / _WEIGHTS).read_bytes()))  # not mapped
+            model.load_state_dict(load((folder / _WEIGHTS).read_bytes()))  # not mapped
         except Exception as problem:  # transformers, torch and safetensors raise many kinds; all mean the same
             reason = str(problem).strip().splitlines() or [type(problem).__name__]
             raise CheckpointError(
                 f"The reader in {folder} cannot be loaded ({reason[0]}). Train it again."
             ) from problem
-        model.module.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        return model, tokenizer
+        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer
 
     @property
     def device(self) -> torch.device:
         """Return where the weights are."""
-        found: torch.device = next(self.module.parameters()).device
-        return found
+        return next(self.parameters()).device
 
-    def __call__(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SpanLogits:
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SpanLogits:
         """Return the logits of a batch of (passages, tokens)."""
-        states = self.module["encoder"](input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        spans = self.module["spans"](states)
-        return SpanLogits(spans[..., 0], spans[..., 1], self.module["relevance"](states[:, 0])[:, 0])
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        spans = self.spans(states)
+        return SpanLogits(spans[..., 0], spans[..., 1], self.relevance(states[:, 0])[:, 0])
 
     def save(self, folder: Path, tokenizer: Any) -> None:
         """Write configuration, tokenizer and weights (safetensors); each file is replaced in one step."""
@@ -97,7 +91,7 @@ class SpanModel:
             tokenizer.save_pretrained(place)
             for file in Path(place).iterdir():
                 put_in_place(file, folder / file.name)
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.module.state_dict().items()}
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
         with replacing(folder / _WEIGHTS) as unfinished:
             save_file(weights, unfinished, metadata={"format": "pt"})
 

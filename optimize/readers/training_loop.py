@@ -86,7 +86,7 @@ class TrainingLoop:
             name = find_checkpoint(None).folder if encoder == EMBEDDED else encoder
             self.model, self.tokenizer = SpanModel.on_encoder(name)
         self.window = window_of(self.model.config, settings.window)
-        weights = [*self.model.module.parameters()]
+        weights = [*self.model.parameters()]
         groups = [
             {"params": [one for one in weights if one.dim() > 1], "weight_decay": 0.01},
             {"params": [one for one in weights if one.dim() <= 1], "weight_decay": 0.0},
@@ -142,16 +142,16 @@ class TrainingLoop:
         )
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate()
-        model.module.train()
+        model.train()
         halved = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
         with torch.autocast(model.device.type, torch.bfloat16, enabled=halved):
             logits = model(**batch.given.tokens.to(model.device))
         loss = reader_loss(logits, batch, absolute=settings.absolute)
         self.optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.module.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         self.optimizer.step()
-        model.module.eval()
+        model.eval()
         return float(loss.detach())
 
     def _read_dev(self) -> ReaderScores:
@@ -183,7 +183,7 @@ class TrainingLoop:
     def _save(self) -> None:
         """Write what changes from step to step to a file, which is there whole or not at all."""
         content = {
-            "module": self.model.module.state_dict(),
+            "module": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             **{name: getattr(self, name) for name in ("step", "best", "losses", "history")},
         }
@@ -199,7 +199,7 @@ class TrainingLoop:
             return
         try:
             content = torch.load(self.file, map_location="cpu", weights_only=True)
-            self.model.module.load_state_dict(content["module"])
+            self.model.load_state_dict(content["module"])
             self.optimizer.load_state_dict(content["optimizer"])
             self.step, self.best = content["step"], content["best"]
             self.losses, self.history = content["losses"], content["history"]
