@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -79,8 +80,7 @@ def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | 
     if not questions:
         raise QuestreeError(f"{', '.join(map(str, paths))}: no file with questions is among these ({task.files}).")
     for path in questions:
-        rows = _entries(task, path) if _is_json_document(path) else _lines(task, path)
-        for number, (place, data) in enumerate(rows, start=1):
+        for number, (place, data) in enumerate(_values(task, path), start=1):
             yield split_named(path), number, _row(place, data, references)
 
 
@@ -96,12 +96,11 @@ def _order(path: Path) -> tuple[int, str]:
 
 
 def _references(task: KnownTask, path: Path) -> Mapping[str, Any]:
-    if not _is_json_document(path):
-        rows = [_row(place, data, {}) for place, data in _lines(task, path)]
+    if (document := _document(path)) is None:
+        rows = [_row(place, data, {}) for place, data in _values(task, path)]
         if bad := next((row for row in rows if isinstance(row, BadRow)), None):
             raise bad
         return {str(row.data.get(task.reference_id)): row.data for row in rows if isinstance(row, Row)}
-    document = _json_document(path)
     if not isinstance(document, Mapping):
         raise QuestreeError(f"{path}: a {type(document).__name__}, where an object of paragraphs by id is needed.")
     return document
@@ -118,19 +117,6 @@ def _kind(path: Path) -> str:
     return uncompressed(path).suffix.lower()
 
 
-def _is_json_document(path: Path) -> bool:
-    """Tell whether a file is one JSON value, rather than one a line; the name does not always say."""
-    if _kind(path) != ".json":
-        return False
-    with _opened(path) as file:
-        first, second = _read(path, file.readline).strip(), _read(path, file.readline).strip()
-    try:
-        json.loads(first if first.startswith("{") else "")
-        return not second
-    except (ValueError, RecursionError):
-        return True
-
-
 def _read(path: Path, read: Callable[[], str]) -> str:
     try:
         return read()
@@ -138,39 +124,42 @@ def _read(path: Path, read: Callable[[], str]) -> str:
         raise QuestreeError(f"Cannot read {path}: {problem}.") from problem
 
 
-def _json_document(path: Path) -> Any:
+def _document(path: Path) -> Any:
+    """Return the JSON value of a file; None if each line is one, or a row of a table. The name does not always say."""
+    if _kind(path) != ".json":
+        return None
     with _opened(path) as file:
         text = _read(path, file.read)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as problem:
+        with suppress(ValueError, RecursionError):
+            json.loads(text.lstrip().partition("\n")[0])
+            return None
         raise QuestreeError(f"{path} is no JSON: {problem}. Is it all there?") from problem
 
 
-def _entries(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
-    document = _json_document(path)
-    rows = task.unpack(document) if isinstance(document, Mapping) else document
-    if rows is None or isinstance(rows, (str, int, float)):
-        raise QuestreeError(f"{path} is not in a form in which {task.name} is published: {task.files}.")
-    try:
-        yield from ((f"{path}, entry {number}", entry) for number, entry in enumerate(rows, start=1))
-    except (AttributeError, TypeError) as problem:  # what it is unpacked from is nested otherwise
-        raise QuestreeError(f"{path} is not in a form in which {task.name} is published ({problem}).") from problem
-
-
-def _lines(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield what each line holds, with its place; of a line that is no row, the error."""
+def _values(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield what each entry or line holds, with its place; of a line that is no row, the error."""
     if _kind(path) in {".tsv", ".csv", ".txt"}:
         yield from _table(task, path)
-        return
-    with _opened(path) as file:
-        for number, line in enumerate(iter(lambda: _read(path, file.readline), ""), start=1):
-            place = f"{path}, line {number}"
-            if line.strip():
-                try:
-                    yield place, json.loads(line)
-                except (ValueError, RecursionError) as problem:
-                    yield place, BadRow(f"{place}: not JSON ({problem}).")
+    elif (document := _document(path)) is not None:
+        rows = task.unpack(document) if isinstance(document, Mapping) else document
+        if rows is None or isinstance(rows, (str, int, float)):
+            raise QuestreeError(f"{path} is not in a form in which {task.name} is published: {task.files}.")
+        try:
+            yield from ((f"{path}, entry {number}", entry) for number, entry in enumerate(rows, start=1))
+        except (AttributeError, TypeError) as problem:  # what it is unpacked from is nested otherwise
+            raise QuestreeError(f"{path} is not in a form in which {task.name} is published ({problem}).") from problem
+    else:
+        with _opened(path) as file:
+            for number, line in enumerate(iter(lambda: _read(path, file.readline), ""), start=1):
+                place = f"{path}, line {number}"
+                if line.strip():
+                    try:
+                        yield place, json.loads(line)
+                    except (ValueError, RecursionError) as problem:
+                        yield place, BadRow(f"{place}: not JSON ({problem}).")
 
 
 def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str] | BadRow]]:

@@ -87,7 +87,7 @@ def _loaded(
         return manifest, kind.load(place, manifest, passages, checkpoint)
     except (IndexRefused, CheckpointError):
         raise
-    except (KeyError, TypeError, ValueError, QuestreeError) as problem:
+    except (KeyError, TypeError, QuestreeError) as problem:
         told = str(problem).rstrip(".")
         raise IndexRefused(f"{index} is foreign: its manifest's settings are not known here ({told}).") from problem
 

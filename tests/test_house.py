@@ -26,7 +26,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "api": 4330,  # 3900
     "simulate": 2795,  # 2100
     "lm": 3085,  # 1900
-    "data": 2720,  # 2700
+    "data": 2700,  # 2700
     "common": 1400,  # 1200
     "service": 1950,  # with pages 2700
     "metrics": 1380,  # 1300

@@ -135,7 +135,8 @@ class IndexKind:
         """Return the settings by which an index was built; None if the kind has none."""
         if self.settings is None:
             return None
-        return self.settings(**{field.name: manifest.settings[field.name] for field in fields(self.settings)})
+        stored = {field.name: manifest.settings[field.name] for field in fields(self.settings)}
+        return named_settings(self.name, self.settings, stored)
 
     def settings_of(self, given: Mapping[str, Any]) -> Any:
         """Return the settings of these names and values, or None for the defaults if none are given."""

@@ -71,7 +71,7 @@ class QdrantRetriever(BaseRetriever):
         found = checkpoint_of(address, state.manifest, find_checkpoint, checkpoint)
         try:
             return cls(collection, state.manifest, Encoder.load(found))
-        except (KeyError, TypeError) as problem:
+        except (KeyError, TypeError, ValueError) as problem:
             raise IndexRefused(f"{address} is foreign: its settings are not known here ({problem}).") from problem
 
     @property
