@@ -84,6 +84,7 @@ def test_the_wheel_runs_the_demo_outside_the_clone(tmp_path: Path) -> None:
     said = run(commands, tmp_path, "questree demo")
     assert "305 passages, colbert-exact" in said
     assert "Answer: " in said
+    assert all(told in said for told in ("(corrected by ", "(found in ", "[3]"))
 
 
 @pytest.mark.slow
