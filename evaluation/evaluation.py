@@ -212,22 +212,23 @@ class Paired:
 
 
 def is_grounded(record: Record) -> bool:
-    """Return whether passages decide an answer (`questree.programs.basis`), and a cited one says it.
+    """Return whether a cited passage says what decides an answer.
 
-    A passage may name the answer and not say that it is the answer. So it must be a gold passage, or of the same
-    article, where the task tells its gold passages or their titles. A yes, a no, a label and a paragraph stand in no
-    passage word for word: there it need not name the answer.
+    Where the task tells its gold passages or their titles, a gold passage, or one of the same article, must name the
+    answer: others may name it and not say that it is the answer. How sure the LM is does not count. Elsewhere passages
+    must decide the answer (`questree.programs.basis`), and a cited one must name it. A yes, a no, a label and a
+    paragraph stand in no passage word for word: there passages must decide it, and any of those will do.
     """
-    if record.extras.get("rests_on") != "passages":
-        return False
+    by_passages = record.extras.get("rests_on") == "passages"
     passages, titles = set(record.gold_passages), set(map(normalise_title, record.gold_titles))
     cited = [
         one
         for one, name in zip(record.references, passage_names(record.references, passages), strict=True)
-        if not (passages or titles) or name in passages or normalise_title(one.title) in titles
+        if (name in passages or normalise_title(one.title) in titles if passages or titles else by_passages)
     ]
-    closed = is_closed(record.answer)
-    return any(closed or stands_in(f"{one.title} {one.text}", record.answer) for one in cited)
+    if not record.answer or is_closed(record.answer):
+        return by_passages and bool(cited)
+    return any(stands_in(f"{one.title} {one.text}", record.answer) for one in cited)
 
 
 def cost_of(spent: Spent) -> str:

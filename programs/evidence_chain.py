@@ -24,14 +24,14 @@ class EvidenceChainSettings(ProgramSettings):
 
     Attributes:
         k: passages of the first search, with the question.
-        k_more: passages of each further search.
+        k_more: passages of each further round of searches, shared among its queries.
         max_calls: calls that read, at most.
         abstain: whether a guess is left out; the answer is then empty.
         confirm: whether a further call sees question, quotes and answer alone, and may ask for one more search.
     """
 
     k: int = Field(default=10, ge=1)
-    k_more: int = Field(default=8, ge=1)
+    k_more: int = Field(default=10, ge=1)
     max_calls: int = Field(default=3, ge=1)
     abstain: bool = False
     confirm: bool = False
@@ -79,7 +79,8 @@ class EvidenceChain(Program):
                 confirmed = True
             if not missing:
                 break
-            found = run_parallel([partial(self.retrieve, query, self.settings.k_more) for query in missing])
+            each = -(-self.settings.k_more // len(missing))
+            found = run_parallel([partial(self.retrieve, query, each) for query in missing])
             for query, passages in zip(missing, found, strict=True):
                 last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
             queries += missing

@@ -267,6 +267,12 @@ def test_what_is_grounded_goes_by_the_gold_passages_where_they_are_known(
     assert is_grounded(record("Sweden").model_copy(update=gold)) is grounded
 
 
+def test_a_guess_that_a_gold_passage_names_is_grounded():
+    gold = {"gold_passages": ("1",)}
+    assert is_grounded(record("Sweden", "guess").model_copy(update=gold))
+    assert not is_grounded(record("yes", "guess").model_copy(update=gold))
+
+
 def test_the_score_of_answers_that_cite_the_whole_chain():
     gold = {"gold_passages": ("1", "2")}
     whole, part = (
