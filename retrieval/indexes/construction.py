@@ -76,8 +76,10 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
                 f"{out} already holds an index. Choose another --out, overwrite it (--overwrite), or add to it (--add)."
             )
         work = Construction(_next_version(out), out)
-        _make(work.folder)
         try:
+            make_folder(work.folder)
+            if not (work.folder / MARK).exists():
+                new_file(work.folder / MARK).close()
             yield work
             (work.folder / MARK).unlink()
             for former in set(_versions(out)) - {work.folder}:
@@ -109,24 +111,16 @@ def _alone(out: Path) -> Iterator[None]:
                 out.rmdir()
 
 
-def _make(folder: Path) -> None:
-    """Make a folder with our mark, or refuse one that is there without it."""
-    try:
-        make_folder(folder)
-        if any(folder.iterdir()) and not (folder / MARK).exists():
-            raise QuestreeError(
-                f"{folder} exists and is not of a build of questree's. Move it away, or choose another --out."
-            )
-        new_file(folder / MARK).close()
-    except OSError as problem:
-        raise QuestreeError(f"No folder can be made at {folder}: {problem.strerror or problem}.") from problem
-
-
 def _check_target(out: Path) -> None:
     """Refuse a folder that holds something else than an index or what a build left."""
-    others = [path for path in out.glob("*") if path.name != LOCK and not (path / MARK).exists()]
-    if out.is_file() or (others and not (out / NAME).is_file()):
+    ours = (LOCK, f".{NAME}.unfinished")  # the latter of a process that was killed as it wrote the manifest
+    others = [path for path in out.glob("*") if path.name not in ours and not (path / MARK).exists()]
+    if out.is_file() or (any(map(_holds_something, others)) and not (out / NAME).is_file()):
         raise QuestreeError(f"{out} exists and is no index of questree's: it is left as it is. Choose another --out.")
+
+
+def _holds_something(path: Path) -> bool:
+    return not path.is_dir() or any(path.iterdir())  # a killed process may leave an empty folder
 
 
 def _versions(out: Path) -> list[Path]:

@@ -129,3 +129,12 @@ def test_what_a_killed_writer_finished_is_added_to(out, kill):
     add_to_index(passages("new"), out)
     assert len(load_index(out).passages) == 6
     assert len(list(out.iterdir())) == 2  # its manifest, and one version
+
+
+def test_what_a_writer_left_that_was_killed_as_it_wrote_the_manifest_is_built_again(tmp_path):
+    (left := tmp_path / "index" / "version-1").mkdir(parents=True)
+    (left.parent / "version-2").mkdir()  # it was killed before, too
+    for file in (left / construction.MARK, left.parent / f".{contents.NAME}.unfinished", left.parent / "lock"):
+        file.touch()
+    assert ids(load_index(build_index(passages("new"), left.parent, kind="bm25"))) == ["new0", "new1", "new2"]
+    assert sorted(path.name for path in left.parent.iterdir()) == ["questree-index.json", "version-1"]
