@@ -31,7 +31,7 @@ class EvidenceChainSettings(ProgramSettings):
     """
 
     k: int = Field(default=10, ge=1)
-    k_more: int = Field(default=10, ge=1)
+    k_more: int = Field(default=8, ge=1)
     max_calls: int = Field(default=3, ge=1)
     abstain: bool = False
     confirm: bool = False
