@@ -41,7 +41,8 @@ class Stage:
 
     def __init__(self, folder: Path):
         self.written, self.root = folder / "written", folder / "root"
-        self.settings = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+        # the copy's own library, not that of another Python of this machine
+        self.settings = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LD_LIBRARY_PATH": "/usr/local/lib"}
         self.settings |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         for made in (self.written, self.root, folder / "work"):
             made.mkdir(parents=True)
