@@ -153,24 +153,12 @@ class Record(BaseModel):
         def whole(cited: Iterable[Cited]) -> list[Passage]:
             return [held.get(one.id) or Passage(id=one.id, title=one.title, text=one.text) for one in cited]
 
-        return dspy.Prediction(
-            answer=self.answer,
-            final_content=self.final_content,
-            references=list(self.references),
-            passages=whole(self.passages),
-            seen=whole(self.seen),
-            tree=self.tree,
-            failure=self.failure,
-            spent=self.spent,
-            dropped=self.dropped,
-            seconds=self.seconds,
-            **self.extras,
-        )
+        found = {"references": list(self.references), "passages": whole(self.passages), "seen": whole(self.seen)}
+        return dspy.Prediction(**{name: getattr(self, name) for name in _FIELDS} | found | self.extras)
 
 
-_FIELDS = {
-    *("answer", "final_content", "references", "passages", "seen", "tree", "failure", "spent", "dropped", "seconds"),
-}
+_ANSWERED = ("answer", "final_content", "references", "passages", "seen", "tree")
+_FIELDS = (*_ANSWERED, "failure", "spent", "dropped", "seconds")
 
 
 def question_id(example: dspy.Example) -> str:
