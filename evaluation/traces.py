@@ -7,6 +7,7 @@ the kind, because the object may hold a key; and it takes the keys that are know
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +19,12 @@ import dspy
 from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
 from ..common.secrets import without_secrets
-from ..lm.failure import remember_lm
+from ..lm.failure import first_line, remember_lm
 from ..lm.window import options_of
 from ..retrieval import Passage
 from .records import plain
+
+logger = logging.getLogger(__name__)
 
 _LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
 
@@ -66,6 +69,23 @@ def traced(run_id: str, experiment_id: str, traces: dict[str, str] | None = None
     writer = TraceWriter(run_id, experiment_id, {} if traces is None else traces)
     with dspy.context(callbacks=[*others, writer]):
         yield
+
+
+def judge(place: str, helpful: bool, note: str) -> None:
+    """Write what a user said of an answer to its trace (`Traced.place`), as feedback; where there is none, nothing."""
+    if not place:
+        return
+    import mlflow
+    from mlflow.entities import AssessmentSource
+
+    mlflow.flush_trace_async_logging()  # one that is still on its way takes no feedback
+    by = AssessmentSource(source_type="HUMAN", source_id="questree serve")
+    id = place.rpartition("/")[2]
+    said: dict[str, Any] = {"name": "helpful", "value": helpful, "rationale": without_secrets(note) or None}
+    try:
+        mlflow.log_feedback(trace_id=id, source=by, **said)
+    except mlflow.MlflowException as error:  # it is kept with the question all the same
+        logger.warning("What was said of an answer could not be written to its trace: %s", first_line(error))
 
 
 class TraceWriter(BaseCallback):

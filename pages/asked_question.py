@@ -161,6 +161,7 @@ class AskedQuestion(AnsweredQuestion):
         about: LM, index, program and settings, by name.
         helpful: what a user said of the answer; None if nobody did.
         note: the user's words with it.
+        trace: where its trace stands in MLflow's pages; empty if it was not traced.
     """
 
     id: str
@@ -173,3 +174,4 @@ class AskedQuestion(AnsweredQuestion):
     about: dict[str, str] = Field(default_factory=dict)
     helpful: bool | None = None
     note: str = ""
+    trace: str = ""

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from ..evaluation.traces import judge
 from ..pages import as_html
 from ..pages import question_page as pages
 from ..pages.asked_question import AskedQuestion
@@ -81,6 +82,7 @@ def page_routes(service: Service, *, shows_recent: bool) -> APIRouter:
         form, asked = await _form(request), _ended(service, id)
         asked.helpful, asked.note = form.get("helpful") == "yes", form.get("note", "")[:_NOTE]
         await run_sync(service.kept.keep, asked, None)
+        await run_sync(judge, asked.trace, asked.helpful, asked.note)
         return RedirectResponse(f"/questions/{id}#said", 303)
 
     @routes.get("/questions/{id}/events")

@@ -54,12 +54,6 @@ class ResponseFormat(BaseModel):
     type: Literal["text"]
 
 
-class StreamOptions(BaseModel):
-    """What a stream tells besides."""
-
-    include_usage: bool | None = False
-
-
 class ChatRequest(BaseModel):
     """A request for a chat completion.
 
@@ -81,7 +75,7 @@ class ChatRequest(BaseModel):
     model: str
     messages: list[Message] = Field(min_length=1, max_length=1000)
     stream: bool | None = False
-    stream_options: StreamOptions | None = None
+    stream_options: dict[str, Any] | None = None
     n: Literal[1] | None = None
     response_format: ResponseFormat | None = None
     tool_choice: Literal["none", "auto"] | None = None
@@ -152,7 +146,7 @@ def chat_routes(service: Service) -> APIRouter:
         service.check_name(asked.model)  # an empty one is none; elsewhere it stands for the first program
         question = asked.ask(service, client_of(request))
         if asked.stream:
-            with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+            with_usage = bool((asked.stream_options or {}).get("include_usage"))
             return event_stream(_chunks(question, request, with_usage=with_usage))
         await finished(question, request)
         if (refused := refusal_of(question.asked)) is not None:

@@ -100,7 +100,7 @@ class KeptQuestions:
 
 
 _SAME = ("id", "answer_style", "answer", "final_content", "failure", "spent", "seconds")
-_BESIDE = {"state", "asked_at", "said", "not_known", "rests_on", "about", "helpful", "note"}
+_BESIDE = {"state", "asked_at", "said", "not_known", "rests_on", "about", "helpful", "note", "trace"}
 
 
 def _record(asked: AskedQuestion) -> Record:

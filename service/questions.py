@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime, timezone
 from functools import cache, cached_property, partial
 from typing import Literal
@@ -18,6 +18,7 @@ import dspy
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..common.registry import described
+from ..evaluation.traces import about
 from ..lm.call import call
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
@@ -253,6 +254,7 @@ class Service:
         limits: how much is taken on at a time.
         lm: that the programs ask; None for DSPy's own setting.
         examples: questions that can be answered, for the Ask page.
+        traces: gives what writes a question's trace to MLflow.
     """
 
     def __init__(
@@ -262,11 +264,12 @@ class Service:
         limits: ServiceLimits | None = None,
         lm: dspy.BaseLM | None = None,
         examples: Sequence[str] = (),
+        traces: Callable[[], AbstractContextManager[None]] = nullcontext,
     ):
         if not programs:
             raise QuestreeError("Name at least one program to serve.")
         self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
-        self.examples = examples
+        self.examples, self.traces = examples, traces
         self._lm: dspy.BaseLM = lm or dspy.settings.lm
         self._queue = Queue(self.limits)
         self._questions: dict[str, Question] = {}
@@ -403,8 +406,9 @@ class Service:
                 restate = partial(self._restate, asked.tree.question, conversation)
                 question.hear(Restated(question=await run(restate)))
             program = self.programs[asked.program]
-            prediction = await program.acall(question=asked.tree.question, answer_style=asked.answer_style)
-            question.steps = kept.ordered
+            with self.traces(), about(asked.id) as traced:
+                prediction = await program.acall(question=asked.tree.question, answer_style=asked.answer_style)
+            question.steps, asked.trace = kept.ordered, traced.place
         question.done(prediction)
 
     def _restate(self, question: str, conversation: Sequence[str]) -> str:

@@ -67,7 +67,8 @@ def test_a_guide_prints_what_it_shows(
             printed = ""
             continue
         shown = every[number + 1].text if number + 1 < len(every) and not commands(every[number + 1].text) else ""
-        monkeypatch.setenv("COLUMNS", str(max(80, *(len(line) + 2 for line in shown.splitlines()))))
+        longest = max(map(len, shown.splitlines()), default=0)
+        monkeypatch.setenv("COLUMNS", str(80 if longest <= 80 else longest + 8))
         for line in typed:
             line = re.sub(r"runs:/[0-9a-f]{32}", f"runs:/{tracked}", line)
             needed = set(MADE.findall(line)) - set(MADE.findall(" ".join(re.findall(r"--out (\S+)", line))))

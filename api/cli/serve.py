@@ -1,10 +1,8 @@
 """questree serve"""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib import import_module
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -14,7 +12,7 @@ from ..common.errors import QuestreeError, needs_extra
 from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
 from . import options
-from .screen import echo
+from .screen import echo, waiting
 
 if TYPE_CHECKING:
     from ..experiment import Experiment
@@ -53,6 +51,7 @@ def serve(
 ) -> None:
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
     options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
+    from ..evaluation import Tracking
     from ..experiment import Experiment
     from ..retrieval.serving.access import check_binding, read_token
 
@@ -69,18 +68,20 @@ def serve(
     if len(shown) < len(runs or []) and settings.tracking_uri == "none":
         raise QuestreeError("Nothing is tracked to 'none'. Name the store of your runs: --tracking-uri.")
     mlflow, experiment = _address(mlflow_ui, settings.tracking_uri), Experiment(settings)
-    examples = example_questions(experiment) if settings.retriever is None or settings.lm == "simulated" else ()
-    service = service_of(experiment, programs, questions, limits, examples)
+    tracking, opened = experiment.tracking if len(shown) < len(runs or []) else Tracking.off(), ExitStack()
+    with waiting("loading the programs, the index and the store of runs"):
+        examples = example_questions(experiment) if settings.retriever is None or settings.lm == "simulated" else ()
+        service = service_of(experiment, programs, questions, limits, examples)
+        run = tracking.run(f"serve {', '.join(service.names)}", {}, simulated=service.simulated)
+        service.traces = opened.enter_context(run).traces
 
     def ready(address: str) -> None:
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
         echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
-    tracking = experiment.tracking if len(shown) < len(runs or []) else None
-    if tracking:
-        Thread(target=import_module, args=["mlflow"], daemon=True).start()  # so that the first page of runs waits less
-    app = create_app(service, token, shown, tracking, mlflow)
-    serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
+    app = create_app(service, token, shown, tracking if tracking.uri else None, mlflow)
+    with opened:
+        serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
 
 
 def example_questions(experiment: "Experiment") -> list[str]:

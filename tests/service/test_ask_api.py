@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tiny_world import QUESTIONS, RIVER, SURE
 
+from questree.evaluation import Tracking
 from questree.programs import Node
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
@@ -212,3 +213,20 @@ def test_a_page_says_what_a_simulated_lm_cannot_know(make_service):
             assert "The simulated LM knows only the questions of its task" in told
             assert escape(QUESTIONS[0].question) in told
     assert "Answered." not in page
+
+
+def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(make_service, tap, tmp_path, tracking_store):
+    import mlflow
+
+    tap.let(10**6)
+    service, tracking = make_service(), Tracking(uri=tracking_store(tmp_path))
+    with (
+        tracking.run("serve", {}) as run,
+        TestClient(create_app(service), base_url="http://localhost") as client,
+    ):
+        service.traces = run.traces
+        asked = client.post("/ask", json=ASKED).json()
+        client.post(f"/questions/{asked['id']}/said", data={"helpful": "no", "note": "Too short."})
+        found = mlflow.get_trace(asked["trace"].rpartition("/")[2])
+    [said] = found.info.assessments
+    assert (said.name, said.value, said.rationale, said.source.source_type) == ("helpful", False, "Too short.", "HUMAN")
