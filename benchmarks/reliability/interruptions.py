@@ -14,6 +14,7 @@ from typing import Any
 
 from questree.data import MINI_CORPUS
 from questree.retrieval import build_index
+from questree.retrieval.indexes.contents import NAME as INDEX
 
 from .commands import SAID, Commands, Point, commands
 from .left_behind import RUN, finished, result
@@ -187,7 +188,7 @@ class _Report:
             times += 1
             self.tally.tried[way] += 1
             self.tally.found["finished pieces"] += len(now)
-            if self.kind.startswith("index") and (folder / RUN).exists():
+            if self.kind.startswith("index") and (folder / RUN / INDEX).exists():
                 code = 0  # the whole index was in its place, and only Ray was still to end
                 break
         self.tally.found["runs"] += 1

@@ -10,8 +10,10 @@ from typing import Any
 
 from questree.evaluation.run_file import NAME, EmptyFileError, reading
 from questree.evaluation.stored_runs import records_of
+from questree.retrieval.indexes.construction import MARK
 
 RUN = "run"
+_LEFT = ("lock", MARK)  # of a process that was killed when all was done
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
 _PAID = {"cached", "tokens_in", "tokens_out", "cost", "paid"}  # a reply that comes from the cache was paid for before
 
@@ -41,13 +43,13 @@ def result(folder: Path) -> dict[str, Any]:
     """What came of a command, file by file, but for times and for what was paid in which of its processes."""
     run = folder / RUN
     found: dict[str, Any] = {}
-    for file in sorted(path for path in run.rglob("*") if path.is_file()):
+    for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name not in _LEFT):
         name = file.relative_to(run).as_posix()
         if file.name == NAME:
             found[name] = _told(file)
         elif file.suffix == ".json":
             found[name] = _untimed(json.loads(file.read_bytes()))
-        elif file.name == "lock" or file.suffix in (".md", ".csv", ".html"):  # of the others, with their times
+        elif file.suffix in (".md", ".csv", ".html"):  # of the others, with their times
             found[name] = True
         else:
             found[name] = hashlib.sha256(file.read_bytes()).hexdigest()

@@ -44,8 +44,7 @@ class QdrantRetriever(BaseRetriever):
         self.fingerprint, self.encoder = manifest.fingerprint, encoder
         self.remote = collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])
-        words = manifest.settings["bm25"]
-        self._words = BM25Settings(**{name: value for name, value in words.items() if name != "mean_length"})
+        self._words = BM25Settings(**manifest.settings["bm25"])
         self._collection, self._passages = collection, manifest.corpus.passages
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
         self.place = partial(reopened, QdrantRetriever.connect, str(collection.address), self.fingerprint)

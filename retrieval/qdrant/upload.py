@@ -95,7 +95,7 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
     behind = base.corpus, collection.passages(base.corpus.passages)
     with _stored(source, progress, behind) as (record, passages):
         encoder = Encoder.load(checkpoint_of(address, base, find_checkpoint), base.settings["precision"])
-        chosen, mean = QdrantSettings(**base.settings["qdrant"]), base.settings["bm25"]["mean_length"]
+        chosen, mean = QdrantSettings(**base.settings["qdrant"]), base.settings["mean_length"]
         manifest = _manifest(record, encoder, chosen, mean)
         if there.finished:
             there = State(manifest=manifest, base=base)
@@ -117,7 +117,7 @@ def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, 
     made = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     return IndexManifest(
         kind=KIND,
-        settings={**made, "qdrant": asdict(settings), "bm25": {**asdict(BM25Settings()), "mean_length": mean}},
+        settings={**made, "qdrant": asdict(settings), "bm25": asdict(BM25Settings()), "mean_length": mean},
         checkpoint=encoder.checkpoint.record,
         corpus=corpus,
         versions=installed_versions(["questree", "qdrant-client", "colbert-ai", "torch", "transformers"]),
@@ -131,7 +131,7 @@ def _check_same(collection: Collection, there: State, wanted: IndexManifest, adv
         return
     parts = {
         "corpus": held.corpus.sha256 == wanted.corpus.sha256,
-        "settings": {**held.settings, "bm25": 0} == {**wanted.settings, "bm25": 0},
+        "settings": {**held.settings, "mean_length": 0} == {**wanted.settings, "mean_length": 0},
         "checkpoint": held.checkpoint == wanted.checkpoint,
     }
     others = " and ".join(f"another {part}" for part, same in parts.items() if not same) or "another mean length"
@@ -164,8 +164,7 @@ def _bring(collection: Collection, state: State, encoder: Encoder, passages: Pas
 def _write_missing(
     collection: Collection, manifest: IndexManifest, encoder: Encoder, passages: PassageStore, report: Report
 ) -> None:
-    weights = dict(manifest.settings["bm25"])
-    mean, bm25 = weights.pop("mean_length"), BM25Settings(**weights)
+    mean, bm25 = manifest.settings["mean_length"], BM25Settings(**manifest.settings["bm25"])
     done = kept = 0
     for number in range(chunk_count(len(passages))):
         positions = range(*bounds(number, len(passages)))

@@ -243,13 +243,6 @@ def test_an_encoder_with_code_of_its_own_is_refused(copied):
         Encoder.load(find_checkpoint(copied))
 
 
-def test_an_encoder_without_a_projection_is_refused(copied):
-    """sentence-transformers draws one at random, and goes on."""
-    (copied / "modules.json").unlink()
-    with pytest.raises(CheckpointError, match="no projection"):
-        Encoder.load(find_checkpoint(copied))
-
-
 @pytest.mark.parametrize("pickled", [True, False])
 def test_weights_in_torchs_format_are_read_as_tensors_only(written, tmp_path, pickled):
     import torch

@@ -164,11 +164,6 @@ def test_a_manifest_that_cannot_be_used_is_refused(tmp_path):
         store(tmp_path / "file" / "folder", ReaderManifest(kind="lm"))
 
 
-def test_an_empty_query_is_refused(reader):
-    with pytest.raises(QueryError):
-        reader(" ", PASSAGE)
-
-
 def test_readers_work_in_threads(reader):
     queries = [f"where is {word}" for word in WORDS] * 8
     expected = [reader(query, PASSAGE) for query in queries]
