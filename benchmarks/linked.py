@@ -11,7 +11,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import product
@@ -23,8 +22,9 @@ from frame import begin, in_own_process, memory, options, took
 from recorded_gold import gold_of, passages_by_title
 
 from questree.data import Question, read_questions
+from questree.evaluation.attacks.seeded_retriever import seeded
 from questree.evaluation.tables import markdown_of
-from questree.metrics import mean_interval, normalise_title, paired_interval, passage_fingerprint
+from questree.metrics import mean_interval, normalise_title, paired_interval, passage_fingerprint, share_interval
 from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index, read_corpus
 from questree.retrieval.linked.calibration import Case, cases_of, found_by, train
 from questree.retrieval.linked.choice import Choice
@@ -106,7 +106,7 @@ def trained(worlds: Sequence[World], out: Path) -> Choice:
             for (questions, weight), base in product(parts, [one for one in world.over if one != "exact"]):
                 found = cases_of(world.linked.over(world.over[base]), questions)
                 weight *= OVER_WEIGHT if base == "rerank" else 1
-                cases += [replace(case, id=case.id.split("/")[0], weight=weight) for case in found]
+                cases += [case._replace(id=case.id.split("/")[0], weight=weight) for case in found]
         train(cases)[0].save(out)
     return Choice.load(out)
 
@@ -138,6 +138,23 @@ def tables(world: World, seen: Choice, unseen: Choice) -> Iterator[str]:
             if one not in world.over
         ]
         yield f"\n{world.task}, {name}, n={len(cases)}\n\n{markdown_of(rows)}\n\n{markdown_of(differences)}"
+
+
+def planted(world: World) -> str:
+    """How often a passage is found that was planted for each question, or for any: by BM25, and by links over it."""
+    asked = [one.question for one in world.questions["test"]]
+    titles, rows = [one.title for one in world.by_fingerprint.values() if one.title], []
+    plants = {f"{n} titles": [", ".join(titles[:: len(titles) // n][:n])] for n in (64, 1000)}
+    plants["a question's names, three times"] = [" ".join(re.findall(r"[A-Z]\w+", one) * 3) for one in asked]
+    for name, texts in (plants | {"a question, three times": [" ".join([one] * 3) for one in asked]}).items():
+        linked = seeded(world.linked, [Passage(id=f"planted {n}", title="", text=text) for n, text in enumerate(texts)])
+        for told, one in (("bm25", cast(LinkedRetriever, linked).base), ("linked", linked)):
+            found = [[passage.id.startswith("planted") for passage in those] for those in one.batch(asked, 15)]
+            shares = {
+                f"among {k}": str(share_interval(sum(any(of[:k]) for of in found), len(found))) for k in (1, 5, 15)
+            }
+            rows.append({"planted": name, "found by": told} | shares)
+    return f"\n{world.task}, questions for which a planted passage is found\n\n{markdown_of(rows)}"
 
 
 def copied(passages: Sequence[Passage], copies: int) -> Iterator[Passage]:
@@ -190,6 +207,7 @@ def main() -> None:
     for world in worlds:
         others = [one for one in worlds if one is not world]
         print("\n".join(tables(world, seen, trained(others, given.out / f"unseen-{world.task}.json"))), flush=True)
+    print(planted(worlds[-1]), flush=True)
     asked, lines = [one.question for one in worlds[0].questions["test"][:30]], []
     for copies in given.copies:
         folder, figures = given.out / f"copies-{copies}", given.out / f"copies-{copies}.json"

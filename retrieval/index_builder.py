@@ -127,7 +127,8 @@ def add_to_index(
         order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
         if kind.find:
             order["checkpoint"] = checkpoint_of("The index", manifest, kind.find).name
-        _write(work, kind, record, {**order, "devices": devices, "cluster": cluster, "report": progress})
+        order |= {"devices": devices, "cluster": cluster, "report": progress, "before": held}
+        _write(work, kind, record, order)
     return folder
 
 

@@ -16,7 +16,7 @@ class Lists:
 
     Attributes:
         starts: (keys + 1,) where each list begins in the items.
-        items: (items,) int32.
+        items: (items,) int32; uint64 for hashes.
     """
 
     starts: Array
@@ -35,7 +35,9 @@ class Lists:
             kept = lengths[keys] <= longest
             keys, items, lengths = keys[kept], items[kept], np.where(lengths <= longest, lengths, 0)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        return cls(starts, items[np.argsort(keys, kind="stable")].astype(np.int32))
+        return cls(
+            starts, items[np.argsort(keys, kind="stable")].astype(np.uint64 if items.dtype == np.uint64 else np.int32)
+        )
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -44,6 +46,10 @@ class Lists:
         """Return (keys,) how long their lists are."""
         lengths: Array = self.starts[keys + 1] - self.starts[keys]
         return lengths
+
+    def pairs(self) -> tuple[Array, Array]:
+        """Return (items,) the key of each item, and (items,) the items."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts)), self.items
 
     def of(self, keys: Array) -> tuple[Array, Array]:
         """Return the items of (keys,): (items,) the place of each one's key among those given, and (items,) them."""
@@ -56,3 +62,11 @@ class Lists:
 def place_among_equals(keys: Array) -> Array:
     """Return (keys,) how many equal ones stand before each; the keys are sorted."""
     return np.arange(len(keys)) - np.searchsorted(keys, keys)
+
+
+def places_in(ordered: Array, wanted: Array) -> Array:
+    """Return (wanted,) where each stands in what is ordered; -1 where it does not."""
+    if not len(ordered):
+        return np.full(len(wanted), -1)
+    at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return np.where(ordered[at] == wanted, at, -1)

@@ -76,7 +76,7 @@ def open_members(members: Sequence[str]) -> Retriever:
     if members[0].startswith(_LINKED):
         folders = [Path(member) for member in members[1:] if Path(member).is_dir()]
         links = members[0].removeprefix(_LINKED)
-        from .linked.beside import linked
+        from .linked.retriever import linked
 
         return linked(open_members(members[1:]), folders, Path(links) if links else None)
     opened = [_open(member) for member in members]

@@ -92,7 +92,7 @@ def index(
     from ..data import MINI_CORPUS
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.cluster import connected
-    from ..retrieval.linked.beside import links_folder, make_links
+    from ..retrieval.linked.retriever import links_folder, make_links
     from .progress import progress_bars
 
     named = kind != "auto"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...retrieval import BM25Retriever, LinkedRetriever, NeuralRetriever, Passage, Retriever, WrappingRetriever
+from ...retrieval.linked.links import Links
 from ..identity import digest
 
 
@@ -23,7 +24,7 @@ def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
         return _indexed_anew(retriever, planted, fingerprint)
     if isinstance(retriever, LinkedRetriever):
         words = _indexed_anew(retriever.words, planted, fingerprint)
-        return retriever.linked_anew(seeded(retriever.base, planted), words)
+        return LinkedRetriever(seeded(retriever.base, planted), words, Links.of_passages(words), retriever.choice)
     return SeededRetriever(retriever, planted, fingerprint)
 
 

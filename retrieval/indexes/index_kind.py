@@ -73,6 +73,7 @@ class Order:
         checkpoint: of its encoder, by name or folder; None for the kind's default.
         devices: on which the encoder computes, a process for each; if none is named, this process computes.
         report: called with how far it is.
+        before: the folder of the index whose passages are the first of these, if the others are added to it.
     """
 
     folder: Path
@@ -83,6 +84,7 @@ class Order:
     devices: Sequence[str] = ()
     cluster: Cluster | None = None
     report: Report = lambda _: None
+    before: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from typing import Any, NamedTuple
@@ -12,31 +12,21 @@ import numpy as np
 
 from ...common.errors import QuestreeError
 from ...data import Question
-from ...metrics import Interval, mean_interval, recall_at_k, share_interval
-from ...metrics.found_passages import gold_names, names_as, passage_names
+from ...metrics import Interval, mean_interval, share_interval
+from ...metrics.found_passages import gold_names, normalise_title, passage_fingerprint
 from ..lists import Array
-from .choice import Choice, Trees
+from .choice import Choice, Network
 from .pool import QuestionTerms
 from .retriever import LinkedRetriever
-from .search import Seen, best_first, first_stage, search, second_stage
+from .search import Seen, first_stage, search, second_stage
 
 FEWEST, FOLDS = 20, 4
-_WRONG = 70
-"""Candidates of a question that are shown to the trainer beside the wanted ones; each counts for several."""
-_TREES: dict[str, Any] = {
-    "max_iter": 100,
-    "max_leaf_nodes": 12,
-    "max_depth": 6,
-    "learning_rate": 0.09,
-    "min_samples_leaf": 30,
-    "l2_regularization": 5,
-    "max_features": 0.5,
-    "early_stopping": False,
-}
+_HIDDEN, _TURNS, _SEVERAL = 16, 16, 3
+_WRONG = 0.6
+"""The share of wrong candidates that is shown in each turn."""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A question to train on, or to measure on.
 
     Attributes:
@@ -53,14 +43,9 @@ class Case:
     gold: Array
     weight: float = 1.0
 
-    @property
-    def fold(self) -> int:
-        """Return the part of the questions that it belongs to; by its id alone."""
-        return int(sha256(self.id.encode()).hexdigest(), 16) % FOLDS
-
 
 class Found(NamedTuple):
-    """The share of the gold passages of questions among five, and of questions with all of theirs among fifteen."""
+    """Recall@5 of questions, and the share of them that have their whole chain among fifteen."""
 
     recall: Interval
     chains: Interval
@@ -77,13 +62,12 @@ def calibrate(
 
     Args:
         retriever: over the links that are calibrated.
-        questions: by split; with known gold passages, or titles that one passage bears. Others are left out.
+        questions: by split; those without known gold passages, or titles that one passage bears, are left out.
         test_split: on which is measured; it is trained on the others.
         seed: of the trainer.
 
     Raises:
-        QuestreeError: if the gold passages of fewer than 20 questions to train on stand in the corpus, or of none to
-            measure on.
+        QuestreeError: if those of fewer than 20 questions to train on stand in the corpus, or of none to measure on.
     """
     cases = cases_of(retriever, [asked for name, those in questions.items() if name != test_split for asked in those])
     apart = cases_of(retriever, questions.get(test_split, ()))
@@ -104,33 +88,28 @@ def calibrate(
 
 
 def cases_of(retriever: LinkedRetriever, questions: Sequence[Question]) -> list[Case]:
-    """Return the questions whose gold passages stand in the corpus, each in one place."""
-    gold = [gold_names(asked.known_gold(), asked.gold_titles) for asked in questions]
-    wanted, known = set(chain(*gold)), {name for asked in questions for name in asked.known_gold()}
-    by_title = any(asked.gold_titles and not asked.known_gold() for asked in questions)
-    places: dict[str, list[int]] = {}
-    for place in range(len(retriever.passages)):
-        passage = retriever.passages[place]
-        names = {*passage_names([passage], known), *(names_as([passage], []) if by_title else ())}
-        for name in names & wanted:
-            if name not in known or name not in places:  # a passage that stands there twice is found at its first place
-                places.setdefault(name, []).append(place)
-    at = [[places.get(name, []) for name in of_asked] for of_asked in gold]
-    told = [place for place, found in enumerate(at) if found and all(len(of_name) == 1 for of_name in found)]
-    rankings = retriever.rankings([questions[place].question for place in told]) if told else []
-    return [
-        Case(asked.id, retriever.terms(asked.question), ranking, np.array(sorted(chain(*at[place])), np.int64))
-        for place, asked, ranking in zip(told, map(questions.__getitem__, told), rankings, strict=True)
-    ]
+    """Return the questions whose gold passages stand in the corpus, each in one place.
+
+    A passage that stands there twice is found at its first place; a title must be borne by one passage.
+    """
+    names = [gold_names(asked.known_gold(), asked.gold_titles) for asked in questions]
+    wanted, places = set(chain(*names)), defaultdict(list)
+    for place in range(len(retriever.passages) if wanted else 0):
+        one = retriever.passages[place]
+        for name in {one.id, passage_fingerprint(one.title, one.text), normalise_title(one.title)} & wanted:
+            places[name].append(place)
+    cases, found = [], retriever.asked([asked.question for asked in questions])
+    for asked, of_asked, (question, ranking) in zip(questions, names, found, strict=True):
+        at = [places[name] for name in of_asked]
+        if at and all(len(those) == 1 or (those and asked.known_gold()) for those in at):
+            cases.append(Case(asked.id, question, ranking, np.array(sorted(those[0] for those in at))))
+    return cases
 
 
 def measure(cases: Sequence[Case], found: Sequence[Array]) -> Found:
     """Return how well cases were answered for which these positions were found, best first."""
-
-    def recalls(k: int) -> list[float]:
-        return [recall_at_k(one.tolist(), case.gold.tolist(), k) or 0.0 for case, one in zip(cases, found, strict=True)]
-
-    return Found(mean_interval(recalls(5)), share_interval(recalls(15).count(1), len(cases)))
+    shares = [[np.isin(case.gold, one[:k]).mean() for k in (5, 15)] for case, one in zip(cases, found, strict=True)]
+    return Found(mean_interval([of[0] for of in shares]), share_interval(sum(of[1] == 1 for of in shares), len(cases)))
 
 
 def found_by(choice: Choice, cases: Sequence[Case]) -> list[Array]:
@@ -140,63 +119,47 @@ def found_by(choice: Choice, cases: Sequence[Case]) -> list[Array]:
 
 def train(cases: Sequence[Case], seed: int = 0) -> tuple[Choice, list[Array]]:
     """Return a choice; and for each case the positions, best first, found by one that was not trained on its fold."""
-    before = [first_stage(case.question, case.ranking) for case in cases]
-    first, scores = fitted(cases, before, seed), _cross_fitted(cases, before, seed)
-    after = [
-        second_stage(case.question, case.ranking, found, of_case)
-        for case, (found, _), of_case in zip(cases, before, scores, strict=True)
-    ]
-    stages = zip(after, _cross_fitted(cases, after, seed), before, scores, strict=True)
-    best = [best_first(one, of_case, found, earlier)[0] for (one, _), of_case, (found, _), earlier in stages]
-    return Choice(first=first, second=fitted(cases, after, seed)), best
+    seen = [first_stage(case.question, case.ranking) for case in cases]
+    first, scores = _fitted(cases, seen, seed)
+    found = zip(cases, seen, scores, strict=True)
+    seen = [second_stage(case.question, case.ranking, one, of_case) for case, (one, _), of_case in found]
+    second, scores = _fitted(cases, seen, seed)
+    best = [one[np.argsort(-of_case, kind="stable")] for (one, _), of_case in zip(seen, scores, strict=True)]
+    return Choice(first=first, second=second), best
 
 
-def fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> Trees:
-    """Return the trees that tell the wanted candidates of the cases from others."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
-
-    numbers, wanted, weights = [], [], []
-    for place, (case, (positions, of_case)) in enumerate(zip(cases, seen, strict=True)):
-        gold = np.isin(positions, case.gold)
-        wrong = np.flatnonzero(~gold)
-        taken = np.random.default_rng([seed, place]).permutation(wrong)[:_WRONG]
-        shown = np.concatenate([np.flatnonzero(gold), taken])
-        numbers.append(of_case[shown])
-        wanted.append(gold[shown])
-        weights.append(np.where(gold[shown], 1, len(wrong) / max(len(taken), 1)) * case.weight)
-    model = HistGradientBoostingClassifier(**_TREES, random_state=seed)
-    return as_trees(model.fit(np.concatenate(numbers), np.concatenate(wanted), np.concatenate(weights)))
+def _fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> tuple[Network, list[Array]]:
+    """Return what is fitted to all cases; and each case's scores by what was fitted to the other folds."""
+    pairs = list(zip(cases, seen, strict=True))
+    folds = [int(sha256(case.id.encode()).hexdigest(), 16) % FOLDS for case in cases]
+    by_others = {
+        fold: _network([pair for pair, of in zip(pairs, folds, strict=True) if of != fold], seed) for fold in set(folds)
+    }
+    return _network(pairs, seed), [by_others[fold].scores(one) for fold, (_, one) in zip(folds, seen, strict=True)]
 
 
-def as_trees(model: Any) -> Trees:
-    """Return a boosted classifier of scikit-learn as trees, its nodes in the order in which they are gone through."""
-    trees = Trees.model_construct(
-        base=float(model._baseline_prediction[0, 0]), roots=[], feature=[], right=[], number=[]
-    )
+def _network(shown: Sequence[tuple[Case, Seen]], seed: int) -> Network:
+    """Return a network that tells the wanted candidates of the cases from others: the mean of several, as one."""
+    from sklearn.neural_network import MLPClassifier  # type: ignore[import-untyped]
 
-    def add(nodes: Any, place: int) -> None:
-        node, own = nodes[place], len(trees.feature)
-        leaf = bool(node["is_leaf"])
-        trees.feature.append(-1 if leaf else int(node["feature_idx"]))
-        trees.number.append(float(f"{node['value'] if leaf else node['num_threshold']:.5g}"))
-        trees.right.append(own)
-        if not leaf:
-            add(nodes, node["left"])
-            trees.right[own] = len(trees.feature)
-            add(nodes, node["right"])
-
-    for (tree,) in model._predictors:
-        trees.roots.append(len(trees.feature))
-        add(tree.nodes, 0)
-    return trees
-
-
-def _cross_fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> list[Array]:
-    """Return the scores of each case's candidates, by trees that were fitted to the other folds."""
-    scores = [np.zeros(0)] * len(cases)
-    for fold in {case.fold for case in cases}:
-        others = [place for place, case in enumerate(cases) if case.fold != fold]
-        trees = fitted([cases[place] for place in others], [seen[place] for place in others], seed)
-        for place in (place for place, case in enumerate(cases) if case.fold == fold):
-            scores[place] = trees.scores(seen[place][1])
-    return scores
+    numbers = np.concatenate([of_case for _, (_, of_case) in shown])
+    wanted = np.concatenate([np.isin(positions, case.gold) for case, (positions, _) in shown])
+    weights = np.concatenate([np.full(len(positions), case.weight) for case, (positions, _) in shown])
+    middle, spread = numbers.mean(0), numbers.std(0) + 1e-6
+    numbers, draw, several = (numbers - middle) / spread, np.random.default_rng(seed), []
+    for number in range(_SEVERAL):
+        one = MLPClassifier(
+            (_HIDDEN,),
+            alpha=0.01,
+            batch_size=min(256, len(numbers) // 8),
+            learning_rate_init=2e-3,
+            random_state=seed + number,
+        )
+        for _ in range(_TURNS):
+            taken = draw.random(len(weights)) < weights * np.where(wanted, 1, _WRONG)
+            one.partial_fit(numbers[taken], wanted[taken], classes=[False, True])
+        several.append(one)
+    into = np.hstack([one.coefs_[0] for one in several]) / spread[:, None]
+    bias = np.hstack([one.intercepts_[0] for one in several]) - middle @ into
+    out = np.concatenate([*(one.coefs_[1] for one in several), [sum(one.intercepts_[1] for one in several)]]) / _SEVERAL
+    return Network(into=np.vstack([into, bias]).round(5).tolist(), out=out[:, 0].round(5).tolist())

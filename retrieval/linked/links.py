@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,11 @@ import numpy as np
 
 from ...common.errors import IndexRefused
 from ...common.text import words_in
+from ..bm25 import BM25Retriever
 from ..contracts import Passages
 from ..indexes.index_kind import BuildProgress, Report
-from ..lists import Array, Lists, place_among_equals
-from ..passage import Passage
-from .names import head_hash, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
+from ..lists import Array, Lists, place_among_equals, places_in
+from .names import marks_of, named_titles, names_in, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000
@@ -25,7 +27,6 @@ NAMED = 64
 _COMMON = 0.01
 """Of the passages: a title that more of them name is a word like others."""
 _TOGETHER = 2_000
-_LISTS = ("bearers", "links", "mentions", "names", "named", "heads")
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,10 @@ class Links:
         mentions: of a title, the passages whose texts name it.
         names: of a passage, the names that it shares with others, the rarest first.
         named: of a name, the passages that hold it.
-        heads: of a passage, its title's words, by 31 bits of their hashes.
-        ids: (passages,) hashes of the passages' ids, sorted.
+        ids: (passages,) sorted hashes of their ids.
         places: (passages,) the positions of those passages.
+        read_titles, read_names: of a passage, the hashes of all titles and names that were read in it. All the rest is
+            made of them, anew when passages are added.
     """
 
     titles: Array
@@ -52,37 +54,52 @@ class Links:
     mentions: Lists
     names: Lists
     named: Lists
-    heads: Lists
     ids: Array
     places: Array
+    read_titles: Lists
+    read_names: Lists
 
     @classmethod
-    def of_passages(cls, passages: Passages, report: Report = lambda _: None) -> Links:
-        """Return the links of a corpus, which is read twice; 100,000 passages of Wikipedia take half a minute."""
-        count = len(passages)
-        hashes, ids, head_of, heads = map(np.concatenate, zip(*_read_titles(passages, report), strict=True))
+    def of_passages(cls, words: BM25Retriever, report: Report = lambda _: None, before: Links | None = None) -> Links:
+        """Return the links of the passages of an index, which are read twice; 100,000 of Wikipedia take half a minute.
+
+        Args:
+            words: BM25 over the passages.
+            report: called with how far it is.
+            before: links of the first of them, of which only those are read again that may name a new title.
+        """
+        count, known = len(words.passages), len(before.title_of) if before else 0
+        again, new = np.arange(known, count), (words.passages[place] for place in range(known, count))
+        told = np.fromiter(((title_hash(one.title), word_hash(one.id)) for one in new), "u8, u8")
+        hashes, ids = told["f0"], told["f1"]
+        if before:
+            hashes = np.concatenate([np.append(np.uint64(0), before.titles)[before.title_of + 1], hashes])
+            ids = np.concatenate([before.ids[np.argsort(before.places)], ids])
+            again = np.concatenate([_may_name_new_titles(before, words), again])
         titles = np.unique(hashes[hashes > 0])
-        title_of = np.where(hashes > 0, np.searchsorted(titles, hashes), -1).astype(np.int32)
-        bearing = np.flatnonzero(title_of >= 0)
-        found = map(np.concatenate, zip(*_read_texts(passages, titles, report), strict=True))
-        sources, targets, holders, hashes = found
+        title_of = places_in(titles, hashes).astype(np.int32)
+        parts = zip(*_read(words.passages, again, titles, report), strict=True)
+        sources, targets, holders, names = map(np.concatenate, parts)
         sources, targets = _distinct(sources, targets, title_of)
-        often = np.bincount(targets, minlength=len(titles))
-        kept = often[targets] <= max(20, _COMMON * count)
-        sources, targets = sources[kept], targets[kept]
-        holders, held = _shared(holders, hashes)
-        order = np.argsort(ids, kind="stable")
+        read_titles = _replaced(before and before.read_titles, again, sources, titles[targets], count)
+        read_names = _replaced(before and before.read_names, again, holders, names, count)
+        sources, hashes = read_titles.pairs()
+        targets = places_in(titles, hashes)
+        kept = np.bincount(targets, minlength=len(titles))[targets] <= max(20, _COMMON * count)
+        holders, held = _shared(*read_names.pairs())
+        bearing, order = np.flatnonzero(title_of >= 0), np.argsort(ids, kind="stable")
         return cls(
             titles,
             title_of,
             bearers=Lists.of_pairs(title_of[bearing], bearing, len(titles), JOINED),
-            links=Lists.of_pairs(sources, targets, count),
-            mentions=Lists.of_pairs(targets, sources, len(titles), JOINED),
+            links=Lists.of_pairs(sources[kept], targets[kept], count),
+            mentions=Lists.of_pairs(targets[kept], sources[kept], len(titles), JOINED),
             names=Lists.of_pairs(holders, held, count),
             named=Lists.of_pairs(held, holders, int(held.max(initial=-1)) + 1),
-            heads=Lists.of_pairs(head_of, heads, count),
             ids=ids[order],
             places=order.astype(np.int32),
+            read_titles=read_titles,
+            read_names=read_names,
         )
 
     def save(self, folder: Path) -> None:
@@ -105,61 +122,61 @@ class Links:
             found: dict[str, Any] = {
                 file.stem: np.load(file, "r", allow_pickle=False) for file in (folder / FOLDER).glob("*.npy")
             }
-            starts = {name: found.pop(f"{name}.starts") for name in _LISTS}
-            links = cls(**found | {name: Lists(first, found[name]) for name, first in starts.items()})
-        except (OSError, ValueError, TypeError, KeyError) as problem:
-            raise IndexRefused(f"{folder} is damaged: its links cannot be read ({problem}).") from problem
+            lists = {one.name for one in fields(cls) if one.type == "Lists"}
+            links = cls(**{name: Lists(found.pop(f"{name}.starts"), found.pop(name)) for name in lists}, **found)
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise IndexRefused(
+                f"{folder} is damaged, or of an older questree: its links cannot be read ({problem}). Build it again."
+            ) from problem
         if {len(links.title_of), len(links.links), len(links.names), len(links.ids)} != {passages}:
             raise IndexRefused(f"{folder} is damaged: its links are not of its {passages} passages.")
         return links
 
     def positions(self, ids: Sequence[str]) -> Array:
         """Return where the passages of these ids stand; -1 for one that is not in the corpus."""
-        wanted = np.array([word_hash(id) for id in ids], np.uint64)
-        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return np.where(self.ids[at] == wanted, self.places[at], -1).astype(np.int64)
-
-    def titles_in(self, text: str) -> Array:
-        """Return the titles that a text names."""
-        return np.asarray(np.unique(named_titles([words_in(text)], self.titles)[1]))
+        at = places_in(self.ids, np.array([word_hash(id) for id in ids], np.uint64))
+        return np.where(at < 0, -1, self.places[at]).astype(np.int64)
 
 
-def _read(passages: Passages, stage: str, report: Report) -> Iterator[tuple[int, list[Passage]]]:
-    """Yield the passages, some at a time, with the position of the first."""
-    for first in range(0, len(passages), _TOGETHER):
-        end = min(first + _TOGETHER, len(passages))
-        yield first, [passages[place] for place in range(first, end)]
-        report(BuildProgress(stage, end, len(passages)))
-
-
-def _read_titles(passages: Passages, report: Report) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Yield for some passages at a time: what titles and ids are known by; and which passage's title has which word."""
-    for first, some in _read(passages, "reading titles", report):
-        words = [dict.fromkeys(word for word in title_words(one.title) if word not in stop_words()) for one in some]
-        yield (
-            np.array([title_hash(one.title) for one in some], np.uint64),
-            np.array([word_hash(one.id) for one in some], np.uint64),
-            np.repeat(np.arange(first, first + len(some)), list(map(len, words))),
-            np.fromiter((head_hash(word) for of_title in words for word in of_title), np.int64),
-        )
-
-
-def _read_texts(passages: Passages, titles: Array, report: Report) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Yield for some passages at a time: which one names which title, and which one holds which name, by its hash."""
+def _read(passages: Passages, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:
+    """Yield for some places at a time: which passage names which title; and which one holds which name, by its hash."""
     marks = marks_of(titles)
-    for first, some in _read(passages, "linking", report):
-        source, target = named_titles([words_in(one.text) for one in some], titles, marks)
-        names = [names_in(f"{one.title}. {one.text}") for one in some]
-        holder = np.repeat(np.arange(first, first + len(some)), list(map(len, names)))
-        yield source + first, target, holder, np.fromiter((name for held in names for name in held), np.uint64)
+    for first in range(0, max(len(places), 1), _TOGETHER):
+        some = places[first : first + _TOGETHER]
+        those = [passages[place] for place in some.tolist()]
+        source, target = named_titles([words_in(one.text) for one in those], titles, marks)
+        names = [names_in(f"{one.title}. {one.text}") for one in those]
+        holders = np.repeat(some, list(map(len, names)))
+        yield some[source], target, holders, np.fromiter(chain.from_iterable(names), np.uint64)
+        report(BuildProgress("linking", first + len(some), len(places)))
+
+
+def _may_name_new_titles(before: Links, words: BM25Retriever) -> Array:
+    """Return which of the first passages hold all words of a title that only further ones bear."""
+    known, found = len(before.title_of), [np.zeros(0, np.int64)]
+    for title in {words.passages[place].title for place in range(known, len(words.passages))}:
+        told = np.array([title_hash(title)], np.uint64)
+        if told[0] and places_in(before.titles, told)[0] < 0:
+            lists = sorted((places for places, _ in words.postings(" ".join(title_words(title))).values()), key=len)
+            found.append(reduce(lambda some, more: some[places_in(more, some) >= 0], lists))
+    every = np.unique(np.concatenate(found))
+    return every[every < known]
+
+
+def _replaced(before: Lists | None, again: Array, keys: Array, items: Array, count: int) -> Lists:
+    """Return lists of so many keys: what was read, and of keys that were not read again what they had before."""
+    if before:
+        old, item = before.pairs()
+        kept = ~np.isin(old, again)
+        keys, items = np.concatenate([old[kept], keys]), np.concatenate([item[kept], items])
+    return Lists.of_pairs(keys, items, count)
 
 
 def _distinct(sources: Array, targets: Array, title_of: Array) -> tuple[Array, Array]:
     """Return the links without repetitions, links to themselves, and those beyond the first so many of a passage."""
     _, first = np.unique(sources * (targets.max(initial=0) + 1) + targets, return_index=True)
     first = np.sort(first[targets[first] != title_of[sources[first]]])
-    sources, targets = sources[first], targets[first]
-    few = place_among_equals(sources) < NAMED
+    few = first[place_among_equals(sources[first]) < NAMED]
     return sources[few], targets[few]
 
 
@@ -170,6 +187,5 @@ def _shared(holders: Array, hashes: Array) -> tuple[Array, Array]:
     kept = np.flatnonzero(useful[name])
     holders, name = holders[kept], name[kept]
     order = np.lexsort((name, often[name], holders))
-    holders, name = holders[order], name[order]
-    few = place_among_equals(holders) < NAMED
+    few = order[place_among_equals(holders[order]) < NAMED]
     return holders[few], (np.cumsum(useful) - 1)[name[few]]

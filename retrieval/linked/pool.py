@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...common.text import words_in
 from ..bm25 import BM25Retriever
-from ..lists import Array, place_among_equals
+from ..lists import Array, Lists, place_among_equals, places_in
 from .links import Links
-from .names import head_hash
+from .names import named_titles
 
-OUT, IN, RARE, SHARED, SAME = KINDS = range(5)
-"""Kinds of links: a seed names the candidate, is named by it, shares a rare name, any name, or the title with it."""
-_TAKEN = {OUT: 15, IN: 6, RARE: 10, SHARED: 8}
-"""Candidates that each seed brings of each kind."""
-_SEEDS = 12
+OUT, IN, RARE, SHARED, SAME = range(5)
+"""Kinds of links: a seed names the candidate, is named by it, shares rare names with it, any names, or its title."""
 _BEARERS = 5
 """Passages at most for which a title in the question stands."""
 _RARE = 20
 """Passages that a rare name joins."""
+_TAKEN = 30
+"""Candidates that each seed brings of each kind, at most."""
 _REACH = 1_000
-"""Passages that share names with a seed and are looked at, by its rarest names first."""
+"""Passages that are looked at from one seed by links of one kind; by its rarest names first."""
 
 
 class QuestionTerms:
@@ -29,20 +29,17 @@ class QuestionTerms:
 
     def __init__(self, text: str, words: BM25Retriever, links: Links) -> None:
         self.links = links
-        found = words.postings(text)
-        self.heads = np.array([head_hash(word) for word in found], np.int64)
-        self._postings = list(found.values())
+        self._postings = list(words.postings(text).values())
         self.idf = idf(len(links.title_of), np.array([len(places) for places, _ in self._postings], np.float64))
         self.total = max(float(self.idf.sum()), 1e-6)
-        self.titles = links.titles_in(text)
+        self.titles = np.unique(named_titles([words_in(text)], links.titles)[1])
 
     def weights(self, positions: Array) -> Array:
         """Return (positions, words): BM25's weight of each word in the passages at sorted positions."""
         weights = np.zeros((len(self._postings), len(positions)), np.float32)
         for row, (places, scores) in zip(weights, self._postings, strict=True):
-            at = np.minimum(np.searchsorted(places, positions), len(places) - 1)
-            held = np.flatnonzero(places[at] == positions)
-            row[held] = scores[at[held]]
+            at = places_in(places, positions)
+            row[at >= 0] = scores[at[at >= 0]]
         return weights.T
 
     def left_open(self, weights: Array) -> Array:
@@ -56,11 +53,6 @@ class QuestionTerms:
         order = np.lexsort((place, -self.weights(positions).sum(1)[back], title))
         return np.asarray(place[order[place_among_equals(title[order]) < most]])
 
-    def seeds(self, ranking: Array) -> Array:
-        """Return the best passages of a ranking, and the best three that bear a title which the question names."""
-        both = dict.fromkeys([*ranking[:_SEEDS].tolist(), *self.bearers(3).tolist()])
-        return np.array(list(both)[: _SEEDS + 8], np.int64)
-
 
 @dataclass(frozen=True)
 class Candidates:
@@ -69,9 +61,10 @@ class Candidates:
     Attributes:
         positions: (candidates,) sorted.
         weights: (candidates, words).
-        links: (kinds, seeds, candidates): 1 for a link; for shared names, how much these tell.
+        links: (kinds, seeds, candidates) from 0 to 1; that of shared names by how much these tell.
         seeds: (seeds,) their places among the candidates.
         strength: (seeds,) how good each is held to be.
+        adds: (seeds, candidates) how much a candidate holds of the words that the seed leaves open.
     """
 
     positions: Array
@@ -79,12 +72,11 @@ class Candidates:
     links: Array
     seeds: Array
     strength: Array
+    adds: Array
 
 
 def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array | None = None) -> Candidates:
     """Return what was found, the seeds, and what is linked to the seeds, as far as it adds to them.
-
-    A candidate adds to a seed what it holds of the question's words that the seed leaves open.
 
     Args:
         question: whose candidates they are.
@@ -93,27 +85,21 @@ def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array 
     """
     pairs = _linked(question.links, seeds)
     given = np.concatenate([found, seeds, question.bearers(_BEARERS)])
-    around = np.unique(np.concatenate([given, *(place for _, place, _ in pairs)]))
+    around = np.unique(np.concatenate([given, *(passage for _, passage, _ in pairs)]))
     links = np.stack([_matrix(pair, len(seeds), around) for pair in pairs])
     places = np.searchsorted(around, seeds)
     links[:, np.arange(len(seeds)), places] = 0
     weights = question.weights(around)
-    total = weights.sum(1)
-    best = max(float(total.max(initial=0)), 1e-6)
-    added = question.left_open(weights[places]) @ (weights / question.total).T
-    shares = links[RARE] + links[SHARED]
-    value = {
-        OUT: added + 0.3 * total / best + 1e-3,
-        IN: added + 0.1 * total / best,
-        RARE: added + 0.03 * shares,
-        SHARED: added * saturated(shares),
-    }
+    total = weights.sum(1) / max(float(weights.sum(1).max(initial=0)), 1e-6)
+    adds = question.left_open(weights[places]) @ (weights / question.total).T
+    value = links * (adds + 0.2 * total + 1e-3)
     kept = np.isin(around, given)
-    for kind, most in _TAKEN.items():
-        kept |= _best_of_each_seed(np.where(links[kind] > 0, value[kind], 0), most)
+    best = np.argpartition(-value, min(_TAKEN, len(around)) - 1, axis=2)[:, :, :_TAKEN]
+    kept[best[np.take_along_axis(value, best, 2) > 0]] = True
     chosen = np.flatnonzero(kept)
-    strength = total[places] / best if strength is None else strength
-    return Candidates(around[chosen], weights[chosen], links[:, :, chosen], np.searchsorted(chosen, places), strength)
+    strength = total[places] if strength is None else strength
+    seeds = np.searchsorted(chosen, places)
+    return Candidates(around[chosen], weights[chosen], links[:, :, chosen], seeds, strength, adds[:, chosen])
 
 
 def idf(passages: int, often: Array) -> Array:
@@ -121,46 +107,33 @@ def idf(passages: int, often: Array) -> Array:
     return np.asarray(np.log(1 + (passages - often + 0.5) / (often + 0.5)))
 
 
-def saturated(told: Array) -> Array:
-    """Return how much shared names count, below 1."""
-    return np.asarray(told / (told + 6))
-
-
 def _linked(links: Links, seeds: Array) -> list[tuple[Array, Array, Array]]:
     """Return for each kind which seed (its number) is linked to which passage, and by how much."""
-    source, title = links.links.of(seeds)
-    named, target = links.bearers.of(title)
-    own = links.title_of[seeds].astype(np.int64)
+    own = links.title_of[seeds]
     titled = np.flatnonzero(own >= 0)
-    mentioned, mention = links.mentions.of(own[titled])
-    same, alike = links.bearers.of(own[titled])
-    holder, name = links.names.of(seeds)
-    often = links.named.lengths(name)
-    reached = np.cumsum(often) - np.concatenate([[0], np.cumsum(often)])[np.searchsorted(holder, holder)]
-    holder, name, often = (of_name[reached <= _REACH] for of_name in (holder, name, often))
-    shared, other = links.named.of(name)
-    told = idf(len(links.title_of), often.astype(np.float64))[shared]
-    rare = (often <= _RARE)[shared]
-    return [
-        (source[named], target, np.ones(len(target))),
-        (titled[mentioned], mention, np.ones(len(mention))),
-        (holder[shared][rare], other[rare], told[rare]),
-        (holder[shared], other, told),
-        (titled[same], alike, np.ones(len(alike))),
+    holder, other, often = _followed(*links.names.of(seeds), links.named)
+    others = [
+        _followed(*links.links.of(seeds), links.bearers),
+        _followed(titled, own[titled], links.mentions),
+        _followed(titled, own[titled], links.bearers),
     ]
+    out, into, same = ((seed, passage, np.full(len(seed), np.inf)) for seed, passage, _ in others)
+    told, rare = idf(len(links.title_of), often.astype(np.float64)), often <= _RARE
+    return [out, into, (holder[rare], other[rare], told[rare]), (holder, other, told), same]
+
+
+def _followed(seed: Array, key: Array, lists: Lists) -> tuple[Array, Array, Array]:
+    """Return what the keys of each seed lead to: seed, passage, and the length of the list in which it stands."""
+    often = lists.lengths(key)
+    reached = np.cumsum(often) - np.concatenate([[0], np.cumsum(often)])[np.searchsorted(seed, seed)]
+    seed, key, often = (of_key[reached <= _REACH] for of_key in (seed, key, often))
+    at, passage = lists.of(key)
+    return seed[at], passage, often[at]
 
 
 def _matrix(pairs: tuple[Array, Array, Array], seeds: int, around: Array) -> Array:
-    """Return (seeds, around) the sum of what the pairs say."""
+    """Return (seeds, around) the sum of what the pairs say, as a share of 1."""
     seed, place, told = pairs
     cell = seed * len(around) + np.searchsorted(around, place)
-    sums = np.bincount(cell, weights=told, minlength=seeds * len(around))
-    return sums.reshape(seeds, len(around)).astype(np.float32)
-
-
-def _best_of_each_seed(values: Array, most: int) -> Array:
-    """Return (around,) whether a passage has one of a seed's so many highest values of (seeds, around), above 0."""
-    best = np.argpartition(-values, min(most, values.shape[1]) - 1, axis=1)[:, :most]
-    marked = np.zeros(values.shape, bool)
-    np.put_along_axis(marked, best, True, 1)
-    return np.asarray(np.any(marked & (values > 0), axis=0))
+    sums = np.bincount(cell, weights=told, minlength=seeds * len(around)).reshape(seeds, len(around))
+    return (1 - 6 / (sums + 6)).astype(np.float32)

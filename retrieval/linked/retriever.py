@@ -9,21 +9,28 @@ chose itself (`features`, `choice`). No LM is asked, and no encoder beside the l
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
-from ...common.errors import IndexRefused
+from ...common.errors import IndexRefused, QuestreeError
+from ...common.files import in_turn
 from ..base import Hits, IndexRetriever
-from ..bm25 import BM25, BM25Retriever
+from ..bm25 import BM25, BM25Retriever, BM25Settings
 from ..contracts import Retriever, Similarity
-from ..indexes.contents import IndexManifest, PassageStore
-from ..indexes.index_kind import IndexKind, Order, Written
+from ..index_builder import add_to_index, build_index
+from ..index_folder import load_index
+from ..indexes.contents import IndexManifest, PassageStore, corpus_hash, read_manifest
+from ..indexes.index_kind import IndexKind, Order, Report, Written
 from ..lists import Array
 from ..passage import Passage
 from .choice import Choice
 from .links import Links
 from .pool import QuestionTerms
 from .search import search
+
+logger = logging.getLogger(__name__)
 
 KIND = "linked"
 _FOUND = 100
@@ -44,7 +51,7 @@ class LinkedRetriever(IndexRetriever):
     def __init__(
         self, base: Retriever, words: BM25Retriever, links: Links, choice: Choice, choice_file: Path | None = None
     ) -> None:
-        rule = f"linked 2 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
+        rule = f"linked 3 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
         super().__init__(words.passages, hashlib.sha256(rule.encode()).hexdigest()[:16])
         self.name, self.remote = f"linked {base.name}", base.remote
         self.base, self.words, self.links, self.choice, self.choice_file = base, words, links, choice, choice_file
@@ -58,10 +65,6 @@ class LinkedRetriever(IndexRetriever):
         """Return the same links and choice over another retriever of these passages."""
         return LinkedRetriever(base, self.words, self.links, self.choice, self.choice_file)
 
-    def linked_anew(self, base: Retriever, words: BM25Retriever) -> LinkedRetriever:
-        """Return links that are made between the passages of another corpus, with the same choice."""
-        return LinkedRetriever(base, words, Links.of_passages(words.passages), self.choice)
-
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, best first; each says which better one it is linked from.
 
@@ -71,30 +74,26 @@ class LinkedRetriever(IndexRetriever):
         """
         return [self._with_sources(passages) for passages in super().batch(queries, k)]
 
-    def terms(self, query: str) -> QuestionTerms:
-        """Return what a query asks of these links."""
-        return QuestionTerms(query, self.words, self.links)
+    def asked(self, queries: Sequence[str], k: int = 1) -> list[tuple[QuestionTerms, Array]]:
+        """Return what each query asks for, and (found,) the positions of what the linked retriever finds, best first.
 
-    def ranking(self, found: Sequence[Passage]) -> Array:
-        """Return (found,) the positions of what the linked retriever found."""
-        positions = self.links.positions([one.id for one in found])
-        if (positions < 0).any():
-            raise IndexRefused(
-                f"{self.base.name} found the passage {found[int(positions.argmin())].id!r}, which the links do not "
-                "know: they are older than its passages, or of others. Make them again: questree index --links."
-            )
-        return positions
-
-    def rankings(self, queries: Sequence[str], k: int = 1) -> list[Array]:
-        """Return (found,) positions of what the linked retriever finds for each query, best first."""
-        return [self.ranking(found) for found in self.base.batch(list(queries), max(k, _FOUND))]
+        Raises:
+            IndexRefused: if it finds a passage that the links do not know.
+        """
+        asked = []
+        for query, found in zip(queries, self.base.batch(list(queries), max(k, _FOUND)), strict=True):
+            positions = self.links.positions([one.id for one in found])
+            if (positions < 0).any():
+                raise IndexRefused(
+                    f"{self.base.name} found the passage {found[int(positions.argmin())].id!r}, which the links do not "
+                    "know: they are older than its passages, or of others. Make them again: questree index --links."
+                )
+            asked.append((QuestionTerms(query, self.words, self.links), positions))
+        return asked
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        hits: list[Hits] = []
-        for query, ranking in zip(queries, self.rankings(queries, k), strict=True):
-            positions, scores = search(self.terms(query), ranking, self.choice) if len(ranking) else (ranking, ranking)
-            hits.append(list(zip(positions[:k].tolist(), scores[:k].tolist(), strict=True)))
-        return hits
+        found = [search(question, ranking, self.choice) for question, ranking in self.asked(queries, k)]
+        return [list(zip(places[:k].tolist(), scores[:k].tolist(), strict=True)) for places, scores in found]
 
     def _with_sources(self, passages: list[Passage]) -> list[Passage]:
         """Return the passages, each with the title of the first better one that names its title or that it names."""
@@ -112,7 +111,9 @@ class LinkedRetriever(IndexRetriever):
 
 def _write(order: Order) -> Written:
     written = BM25.write(order)
-    Links.of_passages(order.passages, order.report).save(order.folder)
+    words = BM25Retriever.load(order.folder, order.passages, "", BM25Settings(**written.settings))
+    before = Links.load(order.before, len(PassageStore(order.before))) if order.before else None
+    Links.of_passages(words, order.report, before).save(order.folder)
     return written
 
 
@@ -130,3 +131,55 @@ LINKED = IndexKind(
     _load,
     settings=BM25.settings,
 )
+
+
+def links_folder(index: Path) -> Path:
+    """Return where the links of an index are kept; those of an index of kind ``linked`` are in itself."""
+    return index if read_manifest(index).kind == KIND else index.with_name(f"{index.name}.links")
+
+
+def up_to_date(index: Path) -> bool:
+    """Return whether an index has links, and of the passages that it holds now."""
+    links = links_folder(index)
+    return links.exists() and read_manifest(links).corpus.sha256 == read_manifest(index).corpus.sha256
+
+
+def make_links(index: Path, report: Report = lambda _: None) -> Path:
+    """Make the links of an index, or add what its further passages bring; return their folder."""
+    links = links_folder(index)
+    with in_turn(links.with_name(f".{links.name}.in-turn"), f"making the links of {index}"):
+        if up_to_date(index):
+            return links
+        passages = PassageStore(index / read_manifest(index).version)
+        of = read_manifest(links).corpus if links.exists() else None
+        if of and corpus_hash(islice(passages, of.passages)) == of.sha256:
+            return add_to_index(islice(passages, of.passages, None), links, progress=report)
+        return build_index(passages, links, kind=KIND, overwrite=links.exists(), progress=report)
+
+
+def linked(base: Retriever, indexes: Sequence[Path], links: Path | None = None) -> LinkedRetriever:
+    """Return a retriever over links between its passages. Links that an index does not have yet are made.
+
+    Args:
+        base: that is linked.
+        indexes: on this machine that it searches.
+        links: an index of kind ``linked`` over the same passages; by default what is kept beside the first index.
+
+    Raises:
+        QuestreeError: if there is neither an index on this machine nor an index of links.
+        IndexRefused: if they cannot be read.
+    """
+    if isinstance(base, LinkedRetriever):
+        return base
+    if not links and not indexes:
+        raise QuestreeError(
+            f"{base.name} has no folder on this machine beside which its links could be. Make an index of its passages "
+            "(questree index CORPUS --kind linked --out LINKS) and name it: linked:ADDRESS@LINKS. "
+            "Or serve it linked: questree serve-retriever linked:INDEX."
+        )
+    if not links and not up_to_date(indexes[0]):
+        logger.warning("Making the links of %s, once (questree index --links makes them beforehand).", indexes[0])
+    found = load_index(links or make_links(indexes[0]))
+    if not isinstance(found, LinkedRetriever):
+        raise IndexRefused(f"{links} holds no links: it is of kind {found.name}. Make one with --kind {KIND}.")
+    return found.over(base)

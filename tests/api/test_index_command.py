@@ -67,7 +67,7 @@ def test_without_the_weights_of_the_embedded_checkpoint_an_index_that_is_needed_
 
 
 def test_links_are_made_beside_an_index_and_follow_it(tmp_path):
-    from questree.retrieval.linked.beside import up_to_date
+    from questree.retrieval.linked.retriever import up_to_date
 
     index = tmp_path / "index"
     made = run(written(tmp_path, "some.jsonl", "a", "b"), "--out", str(index), "--kind", "bm25", "--links")

@@ -9,6 +9,7 @@ from questree.common.text import words_in
 from questree.data import Question
 from questree.retrieval import (
     BM25Retriever,
+    BuildProgress,
     LinkedRetriever,
     Passage,
     add_to_index,
@@ -18,11 +19,14 @@ from questree.retrieval import (
 )
 from questree.retrieval.adapted import as_retriever
 from questree.retrieval.indexes.contents import canonical
-from questree.retrieval.linked import links, names, pool
-from questree.retrieval.linked.beside import linked, links_folder, make_links, up_to_date
+from questree.retrieval.linked import calibration, links, names, pool
+from questree.retrieval.linked import retriever as linked_retriever
 from questree.retrieval.linked.calibration import calibrate, cases_of
-from questree.retrieval.linked.choice import Choice, Trees
+from questree.retrieval.linked.choice import FORMAT, Choice, Network
+from questree.retrieval.linked.features import FEATURES
 from questree.retrieval.linked.links import Links
+from questree.retrieval.linked.retriever import linked, links_folder, make_links, up_to_date
+from questree.retrieval.linked.search import first_stage
 from questree.retrieval.lists import Lists
 
 PEOPLE = ["Ada Falk", "Bo Lind", "Cai Moss", "Dora Penn", "Elin Rask", "Finn Sorby", "Gro Tveit", "Hal Umber"]
@@ -56,7 +60,7 @@ def retriever(folder):
 def links_of(*texts: tuple[str, str]) -> tuple[Links, list[set[str]]]:
     """The links between passages of these titles and texts; and which titles each names."""
     passages = [Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(texts)]
-    made = Links.of_passages(passages)
+    made = Links.of_passages(BM25Retriever.from_passages(passages))
     titled = {int(made.title_of[n]): passage.title for n, passage in enumerate(passages)}
     return made, [{titled[int(t)] for t in made.links.of(np.array([n]))[1]} for n in range(len(passages))]
 
@@ -114,7 +118,7 @@ MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijk
         ([("東京都", "日本の首都"), ("歴史", "東京都の歴史。")], [set(), {"東京都"}]),
         ([("中國 (日本)", "一個國家"), ("河流", "中國的河流")], [set(), {"中國 (日本)"}]),
         ([("1984", "In 1931."), ("1931", "1984 and 1931.")], [set(), set()]),
-        ([("The", "The This."), ("This is it", "The The. This is it.")], [set(), set()]),
+        ([("The", "The This. Ohio"), ("This is it", "The The. This is it.")], [set(), set()]),
         ([("Amber", "Amber is Amber, and Amber.")], [set()]),  # itself
         ([("Same", "In Same.")] * 50 + [("Other", "The Same.")], [set()] * 50 + [{"Same"}]),
         ([("Planted", " and ".join(MANY)), *((one, "Nothing.") for one in MANY)], [{*MANY[: links.NAMED]}]),
@@ -134,12 +138,21 @@ def test_a_planted_passage_draws_a_bounded_number_of_others(monkeypatch):
     assert [int(np.diff(one.starts).max(initial=0)) for one in (made.bearers, made.mentions, made.named)] == [1, 1, 0]
 
 
-def test_a_search_looks_at_a_bounded_part_of_the_corpus(monkeypatch):
-    passages = [Passage(id=str(n), title="", text=f"Berta Amber met number {n}.") for n in range(300)]
-    words = BM25Retriever.from_passages(passages)
-    question = pool.QuestionTerms("Berta Amber number 7", words, Links.of_passages(passages))
+@pytest.mark.parametrize(
+    "passage",
+    [lambda n: ("", f"Berta Amber met number {n}."), lambda n: ("Berta Amber", f"Berta Amber met {n}."),
+     lambda n: ("Berta Amber" if n else "", f"Berta Amber met number {n}.")],
+    ids=["a shared name", "the same title", "a title named by one"],
+)  # fmt: skip
+def test_a_search_looks_at_a_bounded_part_of_the_corpus(monkeypatch, passage):
+    told = [passage(n) for n in range(300)]
+    words = BM25Retriever.from_passages(
+        Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(told)
+    )
+    question = pool.QuestionTerms("number 7", words, Links.of_passages(words))
+    assert len(pool.gather(question, np.array([0]), np.array([0])).positions) > 1
     monkeypatch.setattr(pool, "_REACH", 200)
-    assert len(pool.gather(question, np.array([7]), np.array([7])).positions) == 1
+    assert len(pool.gather(question, np.array([0]), np.array([0])).positions) == 1
 
 
 def test_passages_without_titles_are_linked_by_names(tmp_path):
@@ -151,7 +164,7 @@ def test_passages_without_titles_are_linked_by_names(tmp_path):
 
 
 def test_what_is_mapped_is_what_was_made(folder, tmp_path):
-    made, count = Links.of_passages(world()), len(world())
+    made, count = Links.of_passages(BM25Retriever.from_passages(world())), len(world())
     folder = folder / "version-1"
     read = Links.load(folder, count)
     for name, value in vars(made).items():
@@ -164,7 +177,7 @@ def test_what_is_mapped_is_what_was_made(folder, tmp_path):
         Links.load(tmp_path, count)
 
 
-def test_links_are_made_at_first_use_and_follow_their_index(tmp_path, caplog):
+def test_links_are_made_at_first_use_and_follow_their_index(tmp_path, caplog, monkeypatch):
     passages, index = world(), tmp_path / "a+b"
     build_index(passages[:-9], index, kind="bm25")
     with caplog.at_level(logging.WARNING):
@@ -175,11 +188,40 @@ def test_links_are_made_at_first_use_and_follow_their_index(tmp_path, caplog):
     assert not up_to_date(index)
     with pytest.raises(IndexRefused, match=r"found the passage 'w\d+', which the links do not know"):
         first.over(load_index(index))("Hestvik birds of region H", k=3)
-    again = open_retriever(f"linked:{index}")
+    with monkeypatch.context() as patch:
+        patch.setattr(linked_retriever, "build_index", lambda *_, **__: pytest.fail("links are added, not built again"))
+        again = open_retriever(f"linked:{index}")
     assert up_to_date(index)
     assert again.fingerprint != first.fingerprint
     build_index(passages, tmp_path / "at once", kind="bm25")
     assert again(QUESTION, k=9) == open_retriever(f"linked:{tmp_path / 'at once'}")(QUESTION, k=9)
+
+
+@pytest.mark.parametrize("cut", [1, 9, 15, len(world()) - 1])
+def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut):
+    long = Passage(
+        id="long", title="Region A Birds", text="In Arvik there was Amber Tide of Region A."
+    )  # a longer title
+    passages = [*world()[::-1], long]
+    whole, added = tmp_path / "whole", tmp_path / "added"
+    build_index(passages, whole, kind="linked")
+    build_index(passages[:-cut], added, kind="linked")
+    read: list[BuildProgress] = []
+    add_to_index(passages[-cut:], added, progress=read.append)
+    (linked_again,) = (one.total for one in read if one.stage == "linking")
+    assert cut <= linked_again < len(passages) or cut > 20
+    (made,), (grown,) = (sorted(folder.glob("version-*/links")) for folder in (whole, added))
+    assert all(file.read_bytes() == (grown / file.name).read_bytes() for file in made.iterdir())
+    assert load_index(added)(QUESTION, k=9) == load_index(whole)(QUESTION, k=9)
+
+
+def test_an_old_passage_is_linked_to_a_title_that_comes_later():
+    texts = [("Harbour", "It lies in New York City."), ("New York", "A place."), ("New York City", "The city.")]
+    passages = [Passage(id=title, title=title, text=text) for title, text in texts]
+    before, words = Links.of_passages(BM25Retriever.from_passages(passages[:2])), BM25Retriever.from_passages(passages)
+    for made, titles in ((before, ["New York"]), (Links.of_passages(words, before=before), ["New York City"])):
+        named = made.links.of(np.array([0]))[1]
+        assert made.titles[named].tolist() == [names.title_hash(title) for title in titles]
 
 
 def test_links_go_over_any_retriever_of_their_passages(folder, retriever, tmp_path):
@@ -204,16 +246,21 @@ def test_what_is_shipped_is_small_and_has_a_card():
     assert {"trained on", "task unseen"} <= set(choice.card)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("right", [0, 1, 2]), ("feature", [99, -1, -1]), ("feature", [0, -1, 0]), ("roots", [3]), ("number", [1.0])],
-)
-def test_a_damaged_choice_is_refused(tmp_path, name, value):
-    trees = {"base": 0.0, "roots": [0], "feature": [0, -1, -1], "right": [2, 1, 2], "number": [0.5, -1.0, 1.0]}
+def test_a_network_of_one_layer():
+    into, out = np.zeros((FEATURES + 1, 2)), [2.0, 3.0, 0.5]
+    into[0], into[-1] = [1, -1], [0, 1]
+    numbers = np.zeros((2, FEATURES), np.float32)
+    numbers[1, 0] = 4
+    assert Network(into=into.tolist(), out=out).scores(numbers).tolist() == [3 * 1 + 0.5, 2 * 4 + 0.5]
+
+
+@pytest.mark.parametrize("damage", [{"into": [[1.0]]}, {"out": [1.0]}, {"out": ["NaN", 1.0]}, {"out": None}])
+def test_a_damaged_choice_is_refused(tmp_path, damage):
+    network = {"into": [[1.0]] * (FEATURES + 1), "out": [1.0, 0.0]}
     file = tmp_path / "choice.json"
-    Choice(first=Trees(**trees), second=Trees(**trees)).save(file)
-    assert Choice.load(file).first.scores(np.array([[0.5], [0.6]], np.float32)).tolist() == [-1, 1]
-    file.write_text(json.dumps({"format": 1, "first": trees | {name: value}, "second": trees, "card": {}}))
+    Choice(first=Network(**network), second=Network(**network)).save(file)
+    assert Choice.load(file).first.into == network["into"]
+    file.write_text(json.dumps({"format": FORMAT, "first": network | damage, "second": network, "card": {}}))
     with pytest.raises(CheckpointError, match="calibrate again"):
         Choice.load(file)
 
@@ -244,15 +291,18 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
         calibrate(before, {"test": questions()["test"]})
 
 
-def test_our_trees_score_as_scikit_learn_does(retriever):
-    from sklearn.ensemble import HistGradientBoostingClassifier
+def test_the_trained_network_is_the_mean_of_scikit_learns(retriever, monkeypatch):
+    from sklearn.neural_network import MLPClassifier
 
-    from questree.retrieval.linked.calibration import as_trees
-
-    draw = np.random.default_rng(3)
-    numbers = draw.normal(size=(500, 6)).astype(np.float32)
-    model = HistGradientBoostingClassifier(max_iter=12, max_leaf_nodes=7, random_state=0)
-    model.fit(numbers, numbers[:, 0] * numbers[:, 1] + numbers[:, 2] > 0)
-    difference = as_trees(model).scores(numbers) - model.decision_function(numbers)
-    assert np.quantile(np.abs(difference), 0.98) < 1e-3  # a threshold is rounded to five digits
-    assert cases_of(retriever, questions()["train"])[0].gold.tolist() == [0, 6, 14]
+    made, fit = [], MLPClassifier.partial_fit
+    monkeypatch.setattr(
+        MLPClassifier, "partial_fit", lambda self, *those, **more: made.append(self) or fit(self, *those, **more)
+    )
+    cases = cases_of(retriever, questions()["train"])
+    assert cases[0].gold.tolist() == [0, 6, 14]
+    seen = [first_stage(case.question, case.ranking) for case in cases]
+    network = calibration._network(list(zip(cases, seen, strict=True)), 0)
+    every = np.concatenate([numbers for _, numbers in seen])
+    scaled = (every - every.mean(0)) / (every.std(0) + 1e-6)
+    likely = [one.predict_proba(scaled)[:, 1] for one in dict.fromkeys(made)]
+    assert np.allclose(network.scores(every), np.mean([np.log(one / (1 - one)) for one in likely], axis=0), atol=0.02)
