@@ -93,7 +93,7 @@ site: $(LINKED)  ## build the site of docs/ into build/site; a broken link is an
 	rm -rf build/capsules
 	$(BIN)/questree compare searchain evidence-chain react --limit 10 --tracking-uri none --out build/capsules/mini
 	$(BIN)/questree pack build/capsules/mini --out build/capsules/mini.capsule
-	NO_MKDOCS_2_WARNING=1 QUESTREE_SOURCE=$$(echo build/__editable__.questree-*) $(VENV)-site/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 QUESTREE_SOURCE=$$(echo build/__editable__.questree-*) $(VENV)-site/bin/mkdocs build
 
 release: $(LINKED)  ## build sdist and wheel, check and try both; nothing is uploaded
 	rm -rf dist

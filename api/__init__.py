@@ -78,7 +78,9 @@ def load(
 
     Args:
         source: the folder of an artifact, ``runs:/…`` or ``models:/…`` of MLflow, or ``hf://user/name@revision``.
-        retriever, reader, duplicates: as for `program`.
+        retriever: as for `program`.
+        reader: as for `program`.
+        duplicates: as for `program`.
         allow_changed_signatures: load although prompts in the code have changed since it was compiled.
         allow_code: programs of other packages that the artifact may name, as ``package:name``. Those that are
             installed as entry points need no leave.

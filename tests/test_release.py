@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from importlib.metadata import distributions
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -38,8 +38,9 @@ def installed(folder: Path, kind: str, python: str, *options: str | Path, wanted
     built = sorted((ROOT / "dist").glob(kind))
     if not built:
         pytest.skip("nothing is built: make release")
-    here = folder / "here.txt"  # the versions that are here, so that nothing newer is tried, and this build of torch
-    here.write_text("".join(f"{one.name}=={one.version}\n" for one in distributions() if one.name != "questree"))
+    here = folder / "here.txt"  # the versions of the lock, whose hashes hold for whole installs only, and this torch
+    locked = re.findall(r"^\S+==[^\\\n]+", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    here.write_text("\n".join([*locked, f"torch=={version('torch')}"]))
     links = ["--find-links", os.environ["PIP_FIND_LINKS"]] if "PIP_FIND_LINKS" in os.environ else []
     uv, env = Path(sys.executable).with_name("uv"), folder / "env"
     subprocess.run([uv, "venv", "-q", "--python", python, env], check=True)

@@ -54,3 +54,9 @@ def test_the_capsules_that_were_made_are_offered(site, tmp_path, monkeypatch):
     (tmp_path / "mini.capsule").write_bytes(b"x" * 200_000)
     offered = site.on_page_markdown("# Capsules", config, page=capsules)
     assert "- [mini.capsule](mini.capsule), 0.2 MB: `questree replay mini.capsule`" in offered
+
+
+def test_a_warning_of_the_build_is_an_error():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"bin/mkdocs build$", makefile, re.MULTILINE), "with --quiet, mkdocs counts no warning"
+    assert "strict: true" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
