@@ -137,7 +137,7 @@ class Encoding:
         self._encoder: PassageEncoder = getattr(import_module(module), name)(*given["values"])
 
     def __call__(self, texts: str) -> bytes:
-        """Encode."""
+        """Encode the texts of a chunk."""
         lengths, filled, rows = encoded(json.loads(texts), self._encoder)
         np.savez(sent := io.BytesIO(), lengths=lengths, filled=filled, rows=rows)
         return sent.getvalue()
