@@ -186,6 +186,16 @@ def test_the_text_is_shown_while_it_is_written(page, address, tap):
     assert page.locator(".writing").count() == 0
 
 
+def test_a_printed_page_has_the_sources_and_no_controls(page, address, tap):
+    tap.let(10**6)
+    ask(page, address)
+    expect(page.locator(".short")).to_have_text("Vltava")
+    page.emulate_media(media="print")
+    expect(page.locator("#cited-1 blockquote")).to_be_visible()
+    for control in page.locator("button, textarea, .actions, #again, nav a").all():
+        expect(control).not_to_be_visible()
+
+
 class TwoSteps(Program):
     """A program whose node changes when the test lets it."""
 
