@@ -41,7 +41,6 @@ class Stage:
 
     def __init__(self, folder: Path):
         self.written, self.root = folder / "written", folder / "root"
-        # the copy's own library, not that of another Python of this machine
         self.settings = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LD_LIBRARY_PATH": "/usr/local/lib"}
         self.settings |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         for made in (self.written, self.root, folder / "work"):
@@ -77,11 +76,11 @@ class Stage:
             return
         names = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
         into.mkdir()
-        for name in names:
-            if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for one in (ROOT / name for name in names):
+            if one.is_dir():
+                shutil.copytree(one, into / one.name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copyfile(ROOT / name, into / name)
+                shutil.copyfile(one, into / one.name)
 
     def size(self) -> int:
         """Return the bytes that the steps wrote, without the copy of Python."""
@@ -163,9 +162,8 @@ def main() -> None:
             ran = subprocess.run(["unshare", "--mount", sys.executable, __file__, made], check=False)
         sys.exit(ran.returncode)
     folder = Path(sys.argv[1])
-    index, volume = folder / "index", folder / "volume"
-    index.mkdir()
-    volume.mkdir()
+    (index := folder / "index").mkdir()
+    (volume := folder / "volume").mkdir()
     image, said = build(folder)
     print(f"{image.size() / 1e9:.2f} GB over the base image", flush=True)
     look(image, said, index, volume)
