@@ -246,6 +246,11 @@ class Task(_Frozen):
     citation: str = "not stated"
     source: str = "not stated"
 
+    def __str__(self) -> str:
+        """Return name, sizes, answer style and metric on a line."""
+        sizes = ", ".join(f"{len(questions)} {split}" for split, questions in self.questions.items())
+        return f"{self.name}: {sizes} questions; answers {self.style}, scored by {self.metric}"
+
     def split(self, name: str) -> tuple[Question, ...]:
         """Return the questions of a split.
 

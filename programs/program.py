@@ -27,7 +27,7 @@ from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
-from .basis import basis
+from .basis import basis, standing_of
 from .references import distinct, settle_marks, supported_by, without_loose_marks
 from .streams import Searching, told_growth
 from .tree import ReasoningTree
@@ -262,7 +262,13 @@ class _Search(dspy.Retrieve):
 
 
 class _Answer(dspy.Prediction):
-    """A prediction that a notebook shows with its tree."""
+    """A prediction that a notebook shows with its tree, and `print` on a few lines."""
+
+    def __str__(self) -> str:
+        """Return the answer, the text, what it cites and how it stands."""
+        cited = [f"[{number}] {passage.cited()}" for number, passage in enumerate(self.references, start=1)]
+        said = self.answer or f"no answer ({self.failure or 'none was found'})"
+        return "\n".join(filter(None, [said, self.final_content, *cited, str(standing_of(self))]))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""

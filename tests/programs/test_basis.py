@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from questree.programs import ReasoningTree
+from questree.data import load_task
+from questree.programs import ReasoningTree, answered
 from questree.programs.basis import basis, standing, state_of
 from questree.retrieval import Passage
 
@@ -77,3 +78,11 @@ def test_a_mark_that_its_passage_does_not_bear_out_makes_the_support_weak():
 
 def test_what_was_answered_of_a_question_without_an_answer():
     assert standing(grown(READ, {}), "", [], None).told == "Steps that were answered: 1 of 2."
+
+
+def test_what_is_printed_of_a_prediction_and_of_a_task_fits_a_screen():
+    said = answered(grown(READ), "Sweden", "IKEA was founded in Sweden [1].", [IKEA], rests_on="passages")
+    assert str(said).splitlines()[:2] == ["Sweden", "IKEA was founded in Sweden [1]."]
+    assert len(str(said).splitlines()) == 4
+    assert str(load_task("mini")).startswith("mini: ")
+    assert len(str(load_task("mini"))) < 100
