@@ -2,9 +2,8 @@
 
     python benchmarks/linked.py DATA --out FOLDER
 
-DATA holds questions, `recorded.jsonl` and `corpora/`. Questions are halved by a hash of their ids: choices are trained
-on the first halves, and the tables are of the second. "Task unseen" is a choice that was trained on the other two
-tasks. What is in FOLDER is not made again. ``--train`` measures a choice made anew: FOLDER/choice.json.
+DATA holds questions, `recorded.jsonl` and `corpora/`. Questions are halved by a hash of their ids: train, test.
+"Task unseen" was trained on the other two tasks. What is in FOLDER is kept. ``--train`` makes FOLDER/choice.json.
 """
 
 import json

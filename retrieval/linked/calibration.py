@@ -15,15 +15,24 @@ from ...data import Question
 from ...metrics import Interval, mean_interval, share_interval
 from ...metrics.found_passages import gold_names, normalise_title, passage_fingerprint
 from ..lists import Array
-from .choice import Choice, Network
+from .choice import Choice, Trees
 from .pool import QuestionTerms
 from .retriever import LinkedRetriever
-from .search import Seen, first_stage, search, second_stage
+from .search import Seen, best_first, first_stage, search, second_stage
 
 FEWEST, FOLDS = 20, 4
-_HIDDEN, _TURNS, _SEVERAL = 16, 16, 3
-_WRONG = 0.6
-"""The share of wrong candidates that is shown in each turn."""
+_WRONG = 70
+"""Candidates of a question that are shown to the trainer beside the wanted ones; each counts for several."""
+_TREES: dict[str, Any] = {
+    "max_iter": 100,
+    "max_leaf_nodes": 12,
+    "max_depth": 6,
+    "learning_rate": 0.09,
+    "min_samples_leaf": 30,
+    "l2_regularization": 5,
+    "max_features": 0.5,
+    "early_stopping": False,
+}
 
 
 class Case(NamedTuple):
@@ -119,47 +128,53 @@ def found_by(choice: Choice, cases: Sequence[Case]) -> list[Array]:
 
 def train(cases: Sequence[Case], seed: int = 0) -> tuple[Choice, list[Array]]:
     """Return a choice; and for each case the positions, best first, found by one that was not trained on its fold."""
-    seen = [first_stage(case.question, case.ranking) for case in cases]
-    first, scores = _fitted(cases, seen, seed)
-    found = zip(cases, seen, scores, strict=True)
-    seen = [second_stage(case.question, case.ranking, one, of_case) for case, (one, _), of_case in found]
-    second, scores = _fitted(cases, seen, seed)
-    best = [one[np.argsort(-of_case, kind="stable")] for (one, _), of_case in zip(seen, scores, strict=True)]
+    before = [first_stage(case.question, case.ranking) for case in cases]
+    first, scores = _fitted(cases, before, seed)
+    found = zip(cases, before, scores, strict=True)
+    after = [second_stage(case.question, case.ranking, one, of_case) for case, (one, _), of_case in found]
+    second, rescored = _fitted(cases, after, seed)
+    stages = zip(after, rescored, before, scores, strict=True)
+    best = [best_first(one, of_case, found, earlier)[0] for (one, _), of_case, (found, _), earlier in stages]
     return Choice(first=first, second=second), best
 
 
-def _fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> tuple[Network, list[Array]]:
+def _fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> tuple[Trees, list[Array]]:
     """Return what is fitted to all cases; and each case's scores by what was fitted to the other folds."""
     pairs = list(zip(cases, seen, strict=True))
     folds = [int(sha256(case.id.encode()).hexdigest(), 16) % FOLDS for case in cases]
     by_others = {
-        fold: _network([pair for pair, of in zip(pairs, folds, strict=True) if of != fold], seed) for fold in set(folds)
+        fold: _trees([pair for pair, of in zip(pairs, folds, strict=True) if of != fold], seed) for fold in set(folds)
     }
-    return _network(pairs, seed), [by_others[fold].scores(one) for fold, (_, one) in zip(folds, seen, strict=True)]
+    return _trees(pairs, seed), [by_others[fold].scores(one) for fold, (_, one) in zip(folds, seen, strict=True)]
 
 
-def _network(shown: Sequence[tuple[Case, Seen]], seed: int) -> Network:
-    """Return a network that tells the wanted candidates of the cases from others: the mean of several, as one."""
-    from sklearn.neural_network import MLPClassifier  # type: ignore[import-untyped]
+def _trees(pairs: Sequence[tuple[Case, Seen]], seed: int) -> Trees:
+    """Return the trees that tell the wanted candidates of the cases from others."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
-    numbers = np.concatenate([of_case for _, (_, of_case) in shown])
-    wanted = np.concatenate([np.isin(positions, case.gold) for case, (positions, _) in shown])
-    weights = np.concatenate([np.full(len(positions), case.weight) for case, (positions, _) in shown])
-    middle, spread = numbers.mean(0), numbers.std(0) + 1e-6
-    numbers, draw, several = (numbers - middle) / spread, np.random.default_rng(seed), []
-    for number in range(_SEVERAL):
-        one = MLPClassifier(
-            (_HIDDEN,),
-            alpha=0.01,
-            batch_size=min(256, len(numbers) // 8),
-            learning_rate_init=2e-3,
-            random_state=seed + number,
-        )
-        for _ in range(_TURNS):
-            taken = draw.random(len(weights)) < weights * np.where(wanted, 1, _WRONG)
-            one.partial_fit(numbers[taken], wanted[taken], classes=[False, True])
-        several.append(one)
-    into = np.hstack([one.coefs_[0] for one in several]) / spread[:, None]
-    bias = np.hstack([one.intercepts_[0] for one in several]) - middle @ into
-    out = np.concatenate([*(one.coefs_[1] for one in several), [sum(one.intercepts_[1] for one in several)]]) / _SEVERAL
-    return Network(into=np.vstack([into, bias]).round(5).tolist(), out=out[:, 0].round(5).tolist())
+    numbers, wanted, weights = [], [], []
+    for place, (case, (positions, of_case)) in enumerate(pairs):
+        gold = np.isin(positions, case.gold)
+        wrong = np.flatnonzero(~gold)
+        taken = np.random.default_rng([seed, place]).permutation(wrong)[:_WRONG]
+        shown = np.concatenate([np.flatnonzero(gold), taken])
+        numbers.append(of_case[shown])
+        wanted.append(gold[shown])
+        weights.append(np.where(gold[shown], 1, len(wrong) / max(len(taken), 1)) * case.weight)
+    model = HistGradientBoostingClassifier(**_TREES, random_state=seed)
+    return as_trees(model.fit(np.concatenate(numbers), np.concatenate(wanted), np.concatenate(weights)))
+
+
+def as_trees(model: Any) -> Trees:
+    """Return a boosted classifier of scikit-learn, whose nodes stand in the order in which they are gone through."""
+    trees = [one.nodes for (one,) in model._predictors]
+    roots = np.cumsum([0, *map(len, trees)])[:-1]
+    nodes, leaf = np.concatenate(trees), np.concatenate(trees)["is_leaf"].astype(bool)
+    right = np.where(leaf, np.arange(len(nodes)), nodes["right"] + np.repeat(roots, list(map(len, trees))))
+    return Trees(
+        base=float(model._baseline_prediction[0, 0]),
+        roots=roots.tolist(),
+        feature=np.where(leaf, -1, nodes["feature_idx"]).tolist(),
+        right=right.tolist(),
+        number=[float(f"{one:.5g}") for one in np.where(leaf, nodes["value"], nodes["num_threshold"])],
+    )

@@ -1,7 +1,8 @@
-"""The choice among candidates: a small network in two stages, read from JSON and computed with numpy."""
+"""The choice among candidates: boosted trees in two stages, read from JSON and computed with numpy."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +16,56 @@ from ...common.manifests import ManifestKind, json_hash
 from ..lists import Array
 from .features import FEATURES
 
-FORMAT = 2
+FORMAT = 1
 _SHIPPED = Path(__file__).with_name("choice.json").resolve()
 _KIND = ManifestKind("choice of links", FORMAT, "calibrate again: questree calibrate-links", error=CheckpointError)
 
 
-class Network(BaseModel):
-    """A network of one hidden layer, whose value is the log-odds that a candidate is wanted.
+class Trees(BaseModel):
+    """Regression trees whose sum is the log-odds that a candidate is wanted. Each node's left child is the next node.
 
     Attributes:
-        into: (features + 1, hidden) the weights of the features, and last the bias, of each hidden unit.
-        out: (hidden + 1,) the weights of the hidden units, and last the bias.
+        base: added to the sum.
+        roots: the first node of each tree.
+        feature: of each node, the feature that it asks for; -1 for a leaf.
+        right: of each node, its right child.
+        number: of a leaf its value, of another node its threshold: what is above it goes to the right.
     """
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True)
 
-    into: list[list[float]]
-    out: list[float]
+    base: float
+    roots: list[int]
+    feature: list[int]
+    right: list[int]
+    number: list[float]
 
     @model_validator(mode="after")
-    def _fits(self) -> Network:
-        """Check that a foreign file holds the weights of our features."""
-        if {*map(len, self.into)} != {len(self.out) - 1} or len(self.into) != FEATURES + 1:
-            raise ValueError(f"its weights are not those of {FEATURES} features")
+    def _end(self) -> Trees:
+        """Check that every way through the nodes ends: those of a foreign file must not be followed for ever."""
+        nodes = len(self.number)
+        children = zip(self.feature, self.right, range(nodes), strict=True)
+        if not (
+            all(feature < 0 or node < child < nodes for feature, child, node in children)
+            and all(0 <= root < nodes for root in self.roots)
+            and -1 == self.feature[nodes - 1] <= max(self.feature) < FEATURES
+        ):
+            raise ValueError("its trees name nodes or features that there are not")
         return self
 
     def scores(self, features: Array) -> Array:
-        """Return (candidates,) the log-odds for (candidates, features)."""
-        into, out = np.array(self.into), np.array(self.out)
-        return np.asarray(np.maximum(features @ into[:-1] + into[-1], 0) @ out[:-1] + out[-1])
+        """Return (candidates,) the sum of the trees for (candidates, features)."""
+        feature, right, number = self._arrays
+        node = np.broadcast_to(np.array(self.roots, np.int32), (len(features), len(self.roots))).copy()
+        row = np.arange(len(features))[:, None]
+        while (asked := feature[node]).max(initial=-1) >= 0:
+            further = np.where(features[row, asked] > number[node], right[node], node + 1)
+            node = np.where(asked < 0, node, further)
+        return np.asarray(self.base + number[node].sum(1))
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array, Array]:
+        return np.array(self.feature, np.int32), np.array(self.right, np.int32), np.array(self.number, np.float32)
 
 
 class Choice(BaseModel):
@@ -57,8 +79,8 @@ class Choice(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     format: int = FORMAT
-    first: Network
-    second: Network
+    first: Trees
+    second: Trees
     card: dict[str, Any] = {}
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
@@ -17,7 +18,7 @@ from ..bm25 import BM25Retriever
 from ..contracts import Passages
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
-from .names import marks_of, named_titles, names_in, title_hash, title_words, word_hash
+from .names import head_hash, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000
@@ -36,6 +37,7 @@ class Links:
     Attributes:
         titles: (titles,) their sorted hashes.
         title_of: (passages,) the title that a passage bears; -1 for none.
+        heads: of a passage, its title's words, by 31 bits of their hashes.
         bearers: of a title, the passages that bear it.
         links: of a passage, the titles that its text names.
         mentions: of a title, the passages whose texts name it.
@@ -49,6 +51,7 @@ class Links:
 
     titles: Array
     title_of: Array
+    heads: Lists
     bearers: Lists
     links: Lists
     mentions: Lists
@@ -69,9 +72,8 @@ class Links:
             before: links of the first of them, of which only those are read again that may name a new title.
         """
         count, known = len(words.passages), len(before.title_of) if before else 0
-        again, new = np.arange(known, count), (words.passages[place] for place in range(known, count))
-        told = np.fromiter(((title_hash(one.title), word_hash(one.id)) for one in new), "u8, u8")
-        hashes, ids = told["f0"], told["f1"]
+        again = np.arange(known, count)
+        hashes, ids, head_of, heads = _read_titles(words.passages, known)
         if before:
             hashes = np.concatenate([np.append(np.uint64(0), before.titles)[before.title_of + 1], hashes])
             ids = np.concatenate([before.ids[np.argsort(before.places)], ids])
@@ -91,6 +93,7 @@ class Links:
         return cls(
             titles,
             title_of,
+            heads=_replaced(before and before.heads, again[:0], head_of, heads, count),
             bearers=Lists.of_pairs(title_of[bearing], bearing, len(titles), JOINED),
             links=Lists.of_pairs(sources[kept], targets[kept], count),
             mentions=Lists.of_pairs(targets[kept], sources[kept], len(titles), JOINED),
@@ -136,6 +139,19 @@ class Links:
         """Return where the passages of these ids stand; -1 for one that is not in the corpus."""
         at = places_in(self.ids, np.array([word_hash(id) for id in ids], np.uint64))
         return np.where(at < 0, -1, self.places[at]).astype(np.int64)
+
+
+def _read_titles(passages: Passages, first: int) -> tuple[Array, Array, Array, Array]:
+    """Return from the first on: what titles and ids are known by; and which passage's title has which word."""
+    hashes, ids, owners, heads = array("Q"), array("Q"), array("q"), array("q")
+    for place in range(first, len(passages)):
+        passage = passages[place]
+        hashes.append(title_hash(passage.title))
+        ids.append(word_hash(passage.id))
+        words = [head_hash(word) for word in dict.fromkeys(title_words(passage.title)) if word not in stop_words()]
+        owners.extend([place] * len(words))
+        heads.extend(words)
+    return np.array(hashes, np.uint64), np.array(ids, np.uint64), np.array(owners, np.int64), np.array(heads, np.int64)
 
 
 def _read(passages: Passages, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 import regex
 
 from ...common.text import words_in
-from ..lists import Array, places_in
+from ..lists import Array
 
 LONGEST = 7
 """Words of a title that is looked for in texts."""
@@ -38,6 +38,11 @@ def stop_words() -> frozenset[str]:
 def word_hash(word: str) -> int:
     """Return 64 bits that stand for a word, in every process the same."""
     return int.from_bytes(blake2b(word.encode(errors="replace"), digest_size=8).digest(), "little")
+
+
+def head_hash(word: str) -> int:
+    """Return 31 bits that stand for a word of a title."""
+    return word_hash(word) & 0x7FFFFFFF
 
 
 def phrase_hash(words: Sequence[str]) -> int:
@@ -103,8 +108,9 @@ def named_titles(texts: Sequence[Sequence[str]], titles: Array, marks: Array | N
         found = np.flatnonzero(place[: len(rolling)] + length <= end_of[: len(rolling)])
         if marks is not None:
             found = found[marks[rolling[found] & np.uint64(_MARKS - 1)]]
-        at = places_in(titles, rolling[found])
-        longest[found[at >= 0]], title[found[at >= 0]] = length, at[at >= 0]
+        at = np.minimum(np.searchsorted(titles, rolling[found]), len(titles) - 1)
+        named = titles[at] == rolling[found]
+        longest[found[named]], title[found[named]] = length, at[named]
     starts = np.flatnonzero(longest)
     ends = starts + longest[starts]
     before = np.maximum.accumulate(np.concatenate([[0], ends]))[: len(ends)]

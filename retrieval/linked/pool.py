@@ -10,18 +10,21 @@ from ...common.text import words_in
 from ..bm25 import BM25Retriever
 from ..lists import Array, Lists, place_among_equals, places_in
 from .links import Links
-from .names import named_titles
+from .names import head_hash, named_titles
 
-OUT, IN, RARE, SHARED, SAME = range(5)
-"""Kinds of links: a seed names the candidate, is named by it, shares rare names with it, any names, or its title."""
+OUT, IN, RARE, SHARED, SAME = KINDS = range(5)
+"""Kinds of links: a seed names the candidate, is named by it, shares a rare name, any name, or the title with it."""
+_TAKEN = {OUT: 15, IN: 6, RARE: 10, SHARED: 8}
+"""Candidates that each seed brings of each kind."""
+_SEEDS = 12
 _BEARERS = 5
 """Passages at most for which a title in the question stands."""
 _RARE = 20
 """Passages that a rare name joins."""
-_TAKEN = 30
-"""Candidates that each seed brings of each kind, at most."""
 _REACH = 1_000
-"""Passages that are looked at from one seed by links of one kind; by its rarest names first."""
+"""Passages that a seed leads to by each kind and are looked at, by its rarest names first."""
+Pairs = tuple[Array, Array, Array]
+"""Which seed (its number) leads to which passage, and by how much or through how long a list."""
 
 
 class QuestionTerms:
@@ -29,7 +32,9 @@ class QuestionTerms:
 
     def __init__(self, text: str, words: BM25Retriever, links: Links) -> None:
         self.links = links
-        self._postings = list(words.postings(text).values())
+        found = words.postings(text)
+        self.heads = np.array([head_hash(word) for word in found], np.int64)
+        self._postings = list(found.values())
         self.idf = idf(len(links.title_of), np.array([len(places) for places, _ in self._postings], np.float64))
         self.total = max(float(self.idf.sum()), 1e-6)
         self.titles = np.unique(named_titles([words_in(text)], links.titles)[1])
@@ -53,6 +58,11 @@ class QuestionTerms:
         order = np.lexsort((place, -self.weights(positions).sum(1)[back], title))
         return np.asarray(place[order[place_among_equals(title[order]) < most]])
 
+    def seeds(self, ranking: Array) -> Array:
+        """Return the best passages of a ranking, and the best three that bear a title which the question names."""
+        both = dict.fromkeys([*ranking[:_SEEDS].tolist(), *self.bearers(3).tolist()])
+        return np.array(list(both)[: _SEEDS + 8], np.int64)
+
 
 @dataclass(frozen=True)
 class Candidates:
@@ -61,10 +71,9 @@ class Candidates:
     Attributes:
         positions: (candidates,) sorted.
         weights: (candidates, words).
-        links: (kinds, seeds, candidates) from 0 to 1; that of shared names by how much these tell.
+        links: (kinds, seeds, candidates): 1 for a link; for shared names, how much these tell.
         seeds: (seeds,) their places among the candidates.
         strength: (seeds,) how good each is held to be.
-        adds: (seeds, candidates) how much a candidate holds of the words that the seed leaves open.
     """
 
     positions: Array
@@ -72,11 +81,12 @@ class Candidates:
     links: Array
     seeds: Array
     strength: Array
-    adds: Array
 
 
 def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array | None = None) -> Candidates:
     """Return what was found, the seeds, and what is linked to the seeds, as far as it adds to them.
+
+    A candidate adds to a seed what it holds of the question's words that the seed leaves open.
 
     Args:
         question: whose candidates they are.
@@ -85,21 +95,27 @@ def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array 
     """
     pairs = _linked(question.links, seeds)
     given = np.concatenate([found, seeds, question.bearers(_BEARERS)])
-    around = np.unique(np.concatenate([given, *(passage for _, passage, _ in pairs)]))
+    around = np.unique(np.concatenate([given, *(place for _, place, _ in pairs)]))
     links = np.stack([_matrix(pair, len(seeds), around) for pair in pairs])
     places = np.searchsorted(around, seeds)
     links[:, np.arange(len(seeds)), places] = 0
     weights = question.weights(around)
-    total = weights.sum(1) / max(float(weights.sum(1).max(initial=0)), 1e-6)
-    adds = question.left_open(weights[places]) @ (weights / question.total).T
-    value = links * (adds + 0.2 * total + 1e-3)
+    total = weights.sum(1)
+    best = max(float(total.max(initial=0)), 1e-6)
+    added = question.left_open(weights[places]) @ (weights / question.total).T
+    shares = links[RARE] + links[SHARED]
+    value = {
+        OUT: added + 0.3 * total / best + 1e-3,
+        IN: added + 0.1 * total / best,
+        RARE: added + 0.03 * shares,
+        SHARED: added * saturated(shares),
+    }
     kept = np.isin(around, given)
-    best = np.argpartition(-value, min(_TAKEN, len(around)) - 1, axis=2)[:, :, :_TAKEN]
-    kept[best[np.take_along_axis(value, best, 2) > 0]] = True
+    for kind, most in _TAKEN.items():
+        kept |= _best_of_each_seed(np.where(links[kind] > 0, value[kind], 0), most)
     chosen = np.flatnonzero(kept)
-    strength = total[places] if strength is None else strength
-    seeds = np.searchsorted(chosen, places)
-    return Candidates(around[chosen], weights[chosen], links[:, :, chosen], seeds, strength, adds[:, chosen])
+    strength = total[places] / best if strength is None else strength
+    return Candidates(around[chosen], weights[chosen], links[:, :, chosen], np.searchsorted(chosen, places), strength)
 
 
 def idf(passages: int, often: Array) -> Array:
@@ -107,23 +123,32 @@ def idf(passages: int, often: Array) -> Array:
     return np.asarray(np.log(1 + (passages - often + 0.5) / (often + 0.5)))
 
 
-def _linked(links: Links, seeds: Array) -> list[tuple[Array, Array, Array]]:
+def saturated(told: Array) -> Array:
+    """Return how much shared names count, below 1."""
+    return np.asarray(told / (told + 6))
+
+
+def _linked(links: Links, seeds: Array) -> list[Pairs]:
     """Return for each kind which seed (its number) is linked to which passage, and by how much."""
+    named, shared = links.links.of(seeds), links.names.of(seeds)
     own = links.title_of[seeds]
     titled = np.flatnonzero(own >= 0)
-    holder, other, often = _followed(*links.names.of(seeds), links.named)
-    others = [
-        _followed(*links.links.of(seeds), links.bearers),
-        _followed(titled, own[titled], links.mentions),
-        _followed(titled, own[titled], links.bearers),
-    ]
-    out, into, same = ((seed, passage, np.full(len(seed), np.inf)) for seed, passage, _ in others)
+    holder, other, often = _followed(*shared, links.named)
     told, rare = idf(len(links.title_of), often.astype(np.float64)), often <= _RARE
-    return [out, into, (holder[rare], other[rare], told[rare]), (holder, other, told), same]
+    return [
+        _plain(_followed(*named, links.bearers)),
+        _plain(_followed(titled, own[titled], links.mentions)),
+        (holder[rare], other[rare], told[rare]),
+        (holder, other, told),
+        _plain(_followed(titled, own[titled], links.bearers)),
+    ]
 
 
-def _followed(seed: Array, key: Array, lists: Lists) -> tuple[Array, Array, Array]:
-    """Return what the keys of each seed lead to: seed, passage, and the length of the list in which it stands."""
+def _followed(seed: Array, key: Array, lists: Lists) -> Pairs:
+    """Return what the keys of each seed lead to: seed, passage and the length of the list that holds it.
+
+    The lists of a seed are followed in their order up to so many passages, so that no seed slows a search.
+    """
     often = lists.lengths(key)
     reached = np.cumsum(often) - np.concatenate([[0], np.cumsum(often)])[np.searchsorted(seed, seed)]
     seed, key, often = (of_key[reached <= _REACH] for of_key in (seed, key, often))
@@ -131,9 +156,21 @@ def _followed(seed: Array, key: Array, lists: Lists) -> tuple[Array, Array, Arra
     return seed[at], passage, often[at]
 
 
-def _matrix(pairs: tuple[Array, Array, Array], seeds: int, around: Array) -> Array:
-    """Return (seeds, around) the sum of what the pairs say, as a share of 1."""
+def _plain(pairs: Pairs) -> Pairs:
+    return (*pairs[:2], np.ones(len(pairs[1])))
+
+
+def _matrix(pairs: Pairs, seeds: int, around: Array) -> Array:
+    """Return (seeds, around) the sum of what the pairs say."""
     seed, place, told = pairs
     cell = seed * len(around) + np.searchsorted(around, place)
-    sums = np.bincount(cell, weights=told, minlength=seeds * len(around)).reshape(seeds, len(around))
-    return (1 - 6 / (sums + 6)).astype(np.float32)
+    sums = np.bincount(cell, weights=told, minlength=seeds * len(around))
+    return sums.reshape(seeds, len(around)).astype(np.float32)
+
+
+def _best_of_each_seed(values: Array, most: int) -> Array:
+    """Return (around,) whether a passage has one of a seed's so many highest values of (seeds, around), above 0."""
+    best = np.argpartition(-values, min(most, values.shape[1]) - 1, axis=1)[:, :most]
+    marked = np.zeros(values.shape, bool)
+    np.put_along_axis(marked, best, True, 1)
+    return np.asarray(np.any(marked & (values > 0), axis=0))

@@ -1,4 +1,4 @@
-"""A linked search: candidates, a first choice, the candidates around the best of that, and a second choice."""
+"""A linked search: candidates, a first choice, the candidates around that, and a second choice."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .pool import QuestionTerms, gather
 
 Seen = tuple[Array, Array]
 """The positions of candidates, rising, and their (candidates, features)."""
-_FIRST_SEEDS, _SECOND_SEEDS = 12, 5
-"""From so many of the best by words, and then of the first choice, the links are followed."""
+_SEEDS = 5
+"""The best of the first choice, from which the second looks around."""
 
 
 def search(question: QuestionTerms, ranking: Array, choice: Choice) -> tuple[Array, Array]:
@@ -26,28 +26,40 @@ def search(question: QuestionTerms, ranking: Array, choice: Choice) -> tuple[Arr
     if not len(ranking):
         return ranking, ranking
     found, seen = first_stage(question, ranking)
-    positions, seen = second_stage(question, ranking, found, choice.first.scores(seen))
-    scores = choice.second.scores(seen)
+    first = choice.first.scores(seen)
+    positions, seen = second_stage(question, ranking, found, first)
+    return best_first(positions, choice.second.scores(seen), found, first)
+
+
+def best_first(positions: Array, scores: Array, found: Array, first: Array) -> tuple[Array, Array]:
+    """Return the positions of the second stage, best first, and their scores: its own, and half of the first stage's.
+
+    Args:
+        positions, scores: of the second stage.
+        found, first: of the first stage. What it did not find has the lowest of its scores.
+    """
+    rank = _ranks(positions, found)
+    scores = scores + 0.5 * np.where(rank < 0, first.min(), first[np.maximum(rank, 0)])
     order = np.argsort(-scores, kind="stable")
     return positions[order], scores[order]
 
 
 def first_stage(question: QuestionTerms, ranking: Array) -> Seen:
     """Return the candidates around what the linked retriever found best, and their features."""
-    seeds = dict.fromkeys([*ranking[:_FIRST_SEEDS].tolist(), *question.bearers(3).tolist()])
-    candidates = gather(question, ranking, np.array(list(seeds)[: _FIRST_SEEDS + 8]))
+    candidates = gather(question, ranking, question.seeds(ranking))
     rank = _ranks(candidates.positions, ranking)
-    return candidates.positions, features(question, candidates, rank, np.where(rank < 0, 0, 1 / (1 + abs(rank))))
+    prior = np.where(rank < 0, 0, 1 / (1 + np.maximum(rank, 0)))
+    return candidates.positions, features(question, candidates, rank, prior)
 
 
 def second_stage(question: QuestionTerms, ranking: Array, found: Array, scores: Array) -> Seen:
     """Return the candidates around the best by the scores of the first stage, which found these, and their features."""
     likely = 1 / (1 + np.exp(-scores))
-    best = np.argsort(-likely, kind="stable")[:_SECOND_SEEDS]
+    best = np.argsort(-likely, kind="stable")[:_SEEDS]
     candidates = gather(question, found, found[best], likely[best])
-    known = places_in(found, candidates.positions)
-    rank = _ranks(candidates.positions, ranking)
-    return candidates.positions, features(question, candidates, rank, np.where(known < 0, 0, likely[known]))
+    known = _ranks(candidates.positions, found)
+    prior = np.where(known < 0, 0, likely[np.maximum(known, 0)])
+    return candidates.positions, features(question, candidates, _ranks(candidates.positions, ranking), prior)
 
 
 def _ranks(positions: Array, ranking: Array) -> Array:

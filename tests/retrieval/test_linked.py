@@ -19,14 +19,12 @@ from questree.retrieval import (
 )
 from questree.retrieval.adapted import as_retriever
 from questree.retrieval.indexes.contents import canonical
-from questree.retrieval.linked import calibration, links, names, pool
+from questree.retrieval.linked import links, names, pool
 from questree.retrieval.linked import retriever as linked_retriever
 from questree.retrieval.linked.calibration import calibrate, cases_of
-from questree.retrieval.linked.choice import FORMAT, Choice, Network
-from questree.retrieval.linked.features import FEATURES
+from questree.retrieval.linked.choice import Choice, Trees
 from questree.retrieval.linked.links import Links
 from questree.retrieval.linked.retriever import linked, links_folder, make_links, up_to_date
-from questree.retrieval.linked.search import first_stage
 from questree.retrieval.lists import Lists
 
 PEOPLE = ["Ada Falk", "Bo Lind", "Cai Moss", "Dora Penn", "Elin Rask", "Finn Sorby", "Gro Tveit", "Hal Umber"]
@@ -246,21 +244,16 @@ def test_what_is_shipped_is_small_and_has_a_card():
     assert {"trained on", "task unseen"} <= set(choice.card)
 
 
-def test_a_network_of_one_layer():
-    into, out = np.zeros((FEATURES + 1, 2)), [2.0, 3.0, 0.5]
-    into[0], into[-1] = [1, -1], [0, 1]
-    numbers = np.zeros((2, FEATURES), np.float32)
-    numbers[1, 0] = 4
-    assert Network(into=into.tolist(), out=out).scores(numbers).tolist() == [3 * 1 + 0.5, 2 * 4 + 0.5]
-
-
-@pytest.mark.parametrize("damage", [{"into": [[1.0]]}, {"out": [1.0]}, {"out": ["NaN", 1.0]}, {"out": None}])
-def test_a_damaged_choice_is_refused(tmp_path, damage):
-    network = {"into": [[1.0]] * (FEATURES + 1), "out": [1.0, 0.0]}
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("right", [0, 1, 2]), ("feature", [99, -1, -1]), ("feature", [0, -1, 0]), ("roots", [3]), ("number", [1.0])],
+)
+def test_a_damaged_choice_is_refused(tmp_path, name, value):
+    trees = {"base": 0.0, "roots": [0], "feature": [0, -1, -1], "right": [2, 1, 2], "number": [0.5, -1.0, 1.0]}
     file = tmp_path / "choice.json"
-    Choice(first=Network(**network), second=Network(**network)).save(file)
-    assert Choice.load(file).first.into == network["into"]
-    file.write_text(json.dumps({"format": FORMAT, "first": network | damage, "second": network, "card": {}}))
+    Choice(first=Trees(**trees), second=Trees(**trees)).save(file)
+    assert Choice.load(file).first.scores(np.array([[0.5], [0.6]], np.float32)).tolist() == [-1, 1]
+    file.write_text(json.dumps({"format": 1, "first": trees | {name: value}, "second": trees, "card": {}}))
     with pytest.raises(CheckpointError, match="calibrate again"):
         Choice.load(file)
 
@@ -291,18 +284,15 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
         calibrate(before, {"test": questions()["test"]})
 
 
-def test_the_trained_network_is_the_mean_of_scikit_learns(retriever, monkeypatch):
-    from sklearn.neural_network import MLPClassifier
+def test_our_trees_score_as_scikit_learn_does(retriever):
+    from sklearn.ensemble import HistGradientBoostingClassifier
 
-    made, fit = [], MLPClassifier.partial_fit
-    monkeypatch.setattr(
-        MLPClassifier, "partial_fit", lambda self, *those, **more: made.append(self) or fit(self, *those, **more)
-    )
-    cases = cases_of(retriever, questions()["train"])
-    assert cases[0].gold.tolist() == [0, 6, 14]
-    seen = [first_stage(case.question, case.ranking) for case in cases]
-    network = calibration._network(list(zip(cases, seen, strict=True)), 0)
-    every = np.concatenate([numbers for _, numbers in seen])
-    scaled = (every - every.mean(0)) / (every.std(0) + 1e-6)
-    likely = [one.predict_proba(scaled)[:, 1] for one in dict.fromkeys(made)]
-    assert np.allclose(network.scores(every), np.mean([np.log(one / (1 - one)) for one in likely], axis=0), atol=0.02)
+    from questree.retrieval.linked.calibration import as_trees
+
+    draw = np.random.default_rng(3)
+    numbers = draw.normal(size=(500, 6)).astype(np.float32)
+    model = HistGradientBoostingClassifier(max_iter=12, max_leaf_nodes=7, random_state=0)
+    model.fit(numbers, numbers[:, 0] * numbers[:, 1] + numbers[:, 2] > 0)
+    difference = as_trees(model).scores(numbers) - model.decision_function(numbers)
+    assert np.quantile(np.abs(difference), 0.98) < 1e-3  # a threshold is rounded to five digits
+    assert cases_of(retriever, questions()["train"])[0].gold.tolist() == [0, 6, 14]
