@@ -87,7 +87,7 @@ class ChainSearch(ABC):
             node = self.tree.update(node, single_source=count < 2)
             return Feedback(node, "correct", verdict) if count >= self.settings.min_independent_passages else None
         if verdict.stance == "supports":
-            fuller = fuller_name(node.answer, verdict.answer or "")
+            fuller = fuller_name(node.answer or "", verdict.answer or "")
             self.tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
         return None
 

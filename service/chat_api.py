@@ -140,8 +140,8 @@ def chat_routes(service: Service) -> APIRouter:
         """Answer the last question of the user.
 
         The reply is the final content with its marks, and `answer` the short answer; each mark is an annotation
-        (`url_citation`) whose address is
-        that of the passage on the question's page. In a stream `reasoning_content` tells each node as a line.
+        (`url_citation`) whose address is that of the passage on the question's page. In a stream `reasoning_content`
+        tells each node as a line.
         """
         service.check_name(asked.model)  # an empty one is none; elsewhere it stands for the first program
         question = asked.ask(service, client_of(request))
@@ -151,7 +151,7 @@ def chat_routes(service: Service) -> APIRouter:
         await finished(question, request)
         if (refused := refusal_of(question.asked)) is not None:
             raise refused
-        message = {"role": "assistant", "refusal": None, "content": question.asked.told}
+        message: dict[str, Any] = {"role": "assistant", "refusal": None, "content": question.asked.told}
         message |= {"answer": question.asked.answer, "annotations": citations_of(question.asked, request)}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         whole = _head(question.asked, "chat.completion") | {"choices": [choice], "usage": _usage(question.asked)}

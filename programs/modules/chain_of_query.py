@@ -177,7 +177,7 @@ class Tracing(dspy.Module):
             steps = [node for node in supported if node.passage and node.passage.id == passage.id]
             return any(tells(fragment, node.answer or "") for node in steps)
 
-        inputs = {"question": question, "answer_style": answer_style, "steps": steps}
+        inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
         reply = call(self.trace, writing=partial(Writing, settle), **inputs)
         final_content, references = settle(reply.final_content)
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"

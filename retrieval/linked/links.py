@@ -83,8 +83,8 @@ class Links:
         parts = zip(*_read(words.passages, again, titles, report), strict=True)
         sources, targets, holders, names = map(np.concatenate, parts)
         sources, targets = _distinct(sources, targets, title_of)
-        read_titles = _replaced(before and before.read_titles, again, sources, titles[targets], count)
-        read_names = _replaced(before and before.read_names, again, holders, names, count)
+        read_titles = _replaced(before.read_titles if before else None, again, sources, titles[targets], count)
+        read_names = _replaced(before.read_names if before else None, again, holders, names, count)
         sources, hashes = read_titles.pairs()
         targets = places_in(titles, hashes)
         kept = np.bincount(targets, minlength=len(titles))[targets] <= max(20, _COMMON * count)
@@ -125,8 +125,9 @@ class Links:
             found: dict[str, Any] = {
                 file.stem: np.load(file, "r", allow_pickle=False) for file in (folder / FOLDER).glob("*.npy")
             }
-            lists = {one.name for one in fields(cls) if one.type == "Lists"}
-            links = cls(**{name: Lists(found.pop(f"{name}.starts"), found.pop(name)) for name in lists}, **found)
+            for name in (one.name for one in fields(cls) if one.type == "Lists"):
+                found[name] = Lists(found.pop(f"{name}.starts"), found[name])
+            links = cls(**found)
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise IndexRefused(
                 f"{folder} is damaged, or of an older questree: its links cannot be read ({problem}). Build it again."
