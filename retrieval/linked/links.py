@@ -93,7 +93,7 @@ class Links:
         return cls(
             titles,
             title_of,
-            heads=_replaced(before and before.heads, again[:0], head_of, heads, count),
+            heads=_replaced(before.heads if before else None, again[:0], head_of, heads, count),
             bearers=Lists.of_pairs(title_of[bearing], bearing, len(titles), JOINED),
             links=Lists.of_pairs(sources[kept], targets[kept], count),
             mentions=Lists.of_pairs(targets[kept], sources[kept], len(titles), JOINED),

@@ -1,12 +1,17 @@
 import json
 import logging
 
+import dspy
 import numpy as np
 import pytest
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
 from questree.common.text import words_in
 from questree.data import Question
+from questree.evaluation import evaluate
+from questree.evaluation.capsule import pack, replay
+from questree.metrics import metric
+from questree.programs.registry import build
 from questree.retrieval import (
     BM25Retriever,
     BuildProgress,
@@ -26,6 +31,10 @@ from questree.retrieval.linked.choice import Choice, Trees
 from questree.retrieval.linked.links import Links
 from questree.retrieval.linked.retriever import linked, links_folder, make_links, up_to_date
 from questree.retrieval.lists import Lists
+from questree.retrieval.serving.app import create_app
+from questree.retrieval.serving.client import RemoteRetriever
+from questree.retrieval.serving.listener import running
+from questree.simulate import simulated_lm
 
 PEOPLE = ["Ada Falk", "Bo Lind", "Cai Moss", "Dora Penn", "Elin Rask", "Finn Sorby", "Gro Tveit", "Hal Umber"]
 TOWNS = ["Arvik", "Bruneby", "Corsund", "Dalholm", "Elverby", "Fossvik", "Granholm", "Hestvik"]
@@ -296,3 +305,32 @@ def test_our_trees_score_as_scikit_learn_does(retriever):
     difference = as_trees(model).scores(numbers) - model.decision_function(numbers)
     assert np.quantile(np.abs(difference), 0.98) < 1e-3  # a threshold is rounded to five digits
     assert cases_of(retriever, questions()["train"])[0].gold.tolist() == [0, 6, 14]
+
+
+def test_what_it_finds_over_http_is_what_it_finds_in_process(retriever):
+    with running(create_app(retriever)) as address:
+        remote = RemoteRetriever.connect(address)
+        assert remote.fingerprint == retriever.fingerprint
+        assert remote.batch([QUESTION, "birds"], k=5) == retriever.batch([QUESTION, "birds"], k=5)
+        assert any(passage.linked_from for passage in remote(QUESTION, k=5))
+
+
+def test_a_question_that_it_searched_for_is_replayed(retriever, tmp_path):
+    asked = dspy.Example(id="1", question=QUESTION, answers=["Corsund"]).with_inputs("question")
+    with dspy.context(lm=simulated_lm([], cache=False), adapter=None):
+        evaluate(build("oner-cot", {}, retriever=retriever), [asked], metric("cover-em"), out=tmp_path / "run")
+    pack([tmp_path / "run"], tmp_path / "run.capsule")
+    [run] = replay(tmp_path / "run.capsule").runs
+    assert [question.same for question in run.questions] == [True]
+
+
+def test_a_build_that_was_interrupted_goes_on(retriever, tmp_path):
+    def stop(how_far: BuildProgress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(world(), tmp_path / "world", kind="linked", progress=stop)
+    with pytest.raises(IndexRefused):
+        load_index(tmp_path / "world")
+    again = load_index(build_index(world(), tmp_path / "world", kind="linked"))
+    assert (again.fingerprint, again(QUESTION, k=5)) == (retriever.fingerprint, retriever(QUESTION, k=5))
