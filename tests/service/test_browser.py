@@ -91,7 +91,7 @@ def test_nodes_come_as_they_grow_and_a_mark_opens_its_sentence(page, address, ta
     expect(page.locator(".step")).to_have_count(0)
     tap.let(1)
     expect(page.locator(".step")).not_to_have_count(0)
-    expect(page.locator(".working")).to_contain_text("LM calls1")
+    expect(page.locator(".working")).to_contain_text("LM call1")
     permalink = page.url
     tap.let(10**6)
     expect(page.get_by_role("status")).to_contain_text("Supported by passages")
