@@ -44,7 +44,8 @@ def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metr
         raise QuestreeError("Retrieval corrected or completed no node of the first run: S_IR is empty.")
     after, before = ([_score(record, metric) for record in side] for side in zip(*helped, strict=True))
     return {
-        **{"questions": len(pairs), "helped": len(helped)},
+        "questions": len(pairs),
+        "helped": len(helped),
         "without": mean_interval([_score(other, metric) for _, other in pairs], seed=seed),
         "without_on_helped": mean_interval(before, seed=seed),
         "with_on_helped": mean_interval(after, seed=seed),

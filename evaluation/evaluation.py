@@ -221,11 +221,10 @@ def is_grounded(record: Record) -> bool:
     """
     by_passages = record.extras.get("rests_on") == "passages"
     passages, titles = set(record.gold_passages), set(map(normalise_title, record.gold_titles))
-    cited = [
-        one
-        for one, name in zip(record.references, passage_names(record.references, passages), strict=True)
-        if (name in passages or normalise_title(one.title) in titles if passages or titles else by_passages)
-    ]
+    cited = list(record.references) if by_passages else []
+    if passages or titles:
+        named = zip(record.references, passage_names(record.references, passages), strict=True)
+        cited = [one for one, name in named if name in passages or normalise_title(one.title) in titles]
     if not record.answer or is_closed(record.answer):
         return by_passages and bool(cited)
     return any(stands_in(f"{one.title} {one.text}", record.answer) for one in cited)

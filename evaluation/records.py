@@ -157,8 +157,9 @@ class Record(BaseModel):
         return dspy.Prediction(**{name: getattr(self, name) for name in _FIELDS} | found | self.extras)
 
 
-_ANSWERED = ("answer", "final_content", "references", "passages", "seen", "tree")
-_FIELDS = (*_ANSWERED, "failure", "spent", "dropped", "seconds")
+_FIELDS = (
+    *("answer", "final_content", "references", "passages", "seen", "tree", "failure", "spent", "dropped", "seconds"),
+)
 
 
 def question_id(example: dspy.Example) -> str:
