@@ -92,7 +92,7 @@ class KeptRun:
                 **{"run": self.number, "id": id, "number": number, "place": json.dumps(one.place)},
                 **{"kind": one.kind, "name": one.name, "request": request, "outcome": outcome},
                 **{part: json.dumps(plain[part]) if part in plain else None for part in ("fault", "spent", "dropped")},
-                **{"tokens_in": one.spent.tokens_in, "tokens_out": one.spent.tokens_out},
+                **{"tokens_in": one.spent.tokens_in, "tokens_out": one.spent.tokens_out, "seconds": one.seconds},
             }
             yield _insert("steps", row)
 

@@ -26,7 +26,7 @@ from ..lm.spent import Spent
 NAME = "runs.db"
 """Of the file in the folder of an evaluation, a comparison or a compilation."""
 
-FORMAT = 2
+FORMAT = 3
 LARGEST = 16 << 20
 """Characters of a value."""
 
@@ -57,7 +57,7 @@ CREATE TABLE scores (
 CREATE TABLE steps (
     run INTEGER NOT NULL REFERENCES run, id TEXT NOT NULL, number INTEGER NOT NULL, place TEXT NOT NULL,
     kind TEXT NOT NULL, name TEXT NOT NULL, request TEXT, outcome TEXT, fault TEXT,
-    spent TEXT, dropped TEXT, tokens_in INTEGER, tokens_out INTEGER,
+    spent TEXT, dropped TEXT, tokens_in INTEGER, tokens_out INTEGER, seconds REAL,
     PRIMARY KEY (run, id, number)
 );
 CREATE TABLE payments (

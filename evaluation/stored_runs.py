@@ -229,15 +229,15 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
 
 def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
     """Return what was asked for a question when it was asked last, in the order of the program."""
-    columns = "kind, name, place, request, outcome, fault, spent, dropped"
+    columns = "kind, name, seconds, place, request, outcome, fault, spent, dropped"
     steps = []
     try:
-        for kind, name, *fields in file.rows(
+        for kind, name, seconds, *fields in file.rows(
             f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id
         ):
             place, request, outcome, fault, spent, dropped = file.values(fields)
             read = {"kind": kind, "name": name, "place": place, "request": request or {}, "outcome": outcome}
-            read |= {"fault": fault, "spent": spent or {}, "dropped": dropped or ()}
+            read |= {"fault": fault, "spent": spent or {}, "dropped": dropped or (), "seconds": seconds}
             steps.append(EpisodeStep.model_validate(read))
     except ValidationError as error:
         raise RunFileError(f"{file.path}: the steps of question {id!r} are damaged ({_first(error)}).") from error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from math import inf
+from time import perf_counter
 from typing import Any
 
 import dspy
@@ -127,9 +128,8 @@ class _Call:
         self.name, self.writing = str(predict.signature.__name__), writing
         self.replies = self.attempts = self.retries = self.shortenings = 0
         self.rollout = self.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
-        self.cached = False
         self.cut: _CutReplyError | None = None
-        self.last_reply = ""
+        self.cached, self.last_reply = False, ""
         self.spent = list[Spent]()
         self.dropped = list[Dropped]()
 
@@ -157,10 +157,9 @@ class _Call:
 
     def request(self) -> dspy.Prediction:
         """Send one request, or look into the cache; return the reply if it is whole and can be parsed."""
-        inputs, demos = self.shown()
-        messages = self.adapter.format(self.predict.signature, demos, inputs)
+        inputs, demos, messages = self.shown()
         begun, stored = begin("request", self.name, self.described(messages))
-        dropped, self.dropped = tuple(self.dropped), []
+        dropped, self.dropped, began = tuple(self.dropped), [], perf_counter()
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
@@ -185,9 +184,10 @@ class _Call:
             spent = meter.end(history, failed) if meter else stored.spent if stored else Spent()
             self.spent.append(spent)
             self.cached = spent.cached > 0
-            self.last_reply = next((str(one["text"] or "") for one in reversed(replies_of(history))), self.last_reply)
+            replies = replies_of(history) or None
+            self.last_reply = next((str(one["text"] or "") for one in reversed(replies or [])), self.last_reply)
             fault = fault_of(failed) if isinstance(failed, LMError) else None
-            end(begun, outcome=replies_of(history) or None, fault=fault, spent=spent, dropped=dropped)
+            end(begun, outcome=replies, fault=fault, spent=spent, dropped=dropped, seconds=perf_counter() - began)
         self.refuse_partial(lm)
         make_writable(reply)
         if dspy.settings.trace is not None:  # only now: a reply that was cut must not become a demonstration
@@ -259,16 +259,16 @@ class _Call:
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
-        inputs, demos = self.shown()
-        messages = self.adapter.format(self.predict.signature, demos, inputs)
+        *_, messages = self.shown()
         return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
-    def shown(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Return the inputs and the demonstrations as they are sent."""
+    def shown(self) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the inputs, the demonstrations and the messages as they are sent."""
         fields = self.predict.signature.input_fields
         defaults = {name: one.default for name, one in fields.items() if one.default is not PydanticUndefined}
         inputs = guarded(defaults | self.inputs, self.predict.signature, self.adapter)
-        return inputs, shown_demonstrations(self.predict, self.adapter)
+        demos = shown_demonstrations(self.predict, self.adapter)
+        return inputs, demos, self.adapter.format(self.predict.signature, demos, inputs)
 
     def described(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the prompt, each message as its role and its text, and how its reply is sampled."""

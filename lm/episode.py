@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from time import perf_counter
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
@@ -72,6 +73,7 @@ class EpisodeStep(_Part):
         fault: why there was none.
         spent: by this request, or by the LM requests that are part of it, as a reranker's are of a search.
         dropped: what was left out of these prompts.
+        seconds: that it took.
     """
 
     place: Place
@@ -82,6 +84,7 @@ class EpisodeStep(_Part):
     fault: Fault | None = None
     spent: Spent = Spent()
     dropped: tuple[Dropped, ...] = ()
+    seconds: float = 0.0
 
     @property
     def digest(self) -> str:
@@ -232,7 +235,7 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         if stored.fault is not None:
             raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
         return cast("T", _adapter(outcome).validate_python(stored.outcome))
-    inside, kept = Episode(), dict[str, Any]()
+    inside, kept, began = Episode(), dict[str, Any](), perf_counter()
     try:
         with _collected(inside, ()):
             taken = take()
@@ -245,7 +248,7 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         kept["fault"] = Fault(error="reader", message=f"{type(error).__name__}: {error}")
         raise
     finally:
-        end(begun, spent=inside.spent, dropped=inside.dropped, **kept)
+        end(begun, spent=inside.spent, dropped=inside.dropped, seconds=perf_counter() - began, **kept)
 
 
 @lru_cache

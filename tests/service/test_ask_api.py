@@ -6,6 +6,7 @@ import socket
 import threading
 from contextlib import ExitStack
 from html import escape
+from itertools import count
 
 import httpx
 import pytest
@@ -13,7 +14,6 @@ from fastapi.testclient import TestClient
 from tiny_world import QUESTIONS, RIVER, SURE
 
 from questree.evaluation import Tracking
-from questree.programs import Node
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
 from questree.service.questions import Question
@@ -39,13 +39,20 @@ def test_an_answer_says_what_each_mark_stands_for(client, program):
     assert client.get(reply["permalink"] + ".json").json() == reply
 
 
+def test_each_call_and_each_search_is_shown_with_its_seconds(client, monkeypatch):
+    clock = count().__next__
+    for timed in ("call", "episode"):
+        monkeypatch.setattr(f"questree.lm.{timed}.perf_counter", clock)
+    reply = client.post("/ask", json=ASKED).json()
+    page = client.get(f"{reply['permalink']}/calls").text
+    assert len(re.findall(r"LM call · [1-9]\d*\.00 s", page)) == reply["spent"]["calls"]
+    assert re.findall(r"search: “(.+?)” · [1-9]\d*\.00 s", page) == [node["query"] for node in reply["tree"]["nodes"]]
+
+
 def test_events_are_the_tree_as_it_grows(client):
     stream = client.post("/ask", json=ASKED, headers={"accept": "text/event-stream"})
     *told, (last, done) = events(stream.text)
-    nodes: dict[int, Node] = {}
-    for kind, event in told:
-        if kind.startswith("node"):
-            nodes[event["node"]["id"]] = event["node"]
+    nodes = {event["node"]["id"]: event["node"] for kind, event in told if kind.startswith("node")}
     assert last == "done"
     assert list(nodes.values()) == done["tree"]["nodes"]
     assert done["answer"] == "Vltava"
@@ -206,8 +213,7 @@ def test_a_page_says_what_a_simulated_lm_cannot_know(make_service):
     service = make_service()
     service._lm = simulated_lm(QUESTIONS, SURE)
     with TestClient(create_app(service), base_url="http://localhost") as client:
-        asked = {"question": "Who is the president of France?", "program": "searchain"}
-        id = client.post("/ask", json=asked).json()["id"]
+        id = client.post("/ask", json={"question": "Who is the president of France?"}).json()["id"]
         page = client.get(f"/questions/{id}").text
         for told in (page, client.get("/").text):
             assert "The simulated LM knows only the questions of its task" in told
@@ -220,10 +226,7 @@ def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(make_service, ta
 
     tap.let(10**6)
     service, tracking = make_service(), Tracking(uri=tracking_store(tmp_path))
-    with (
-        tracking.run("serve", {}) as run,
-        TestClient(create_app(service), base_url="http://localhost") as client,
-    ):
+    with tracking.run("serve", {}) as run, TestClient(create_app(service), base_url="http://localhost") as client:
         service.traces = run.traces
         asked = client.post("/ask", json=ASKED).json()
         client.post(f"/questions/{asked['id']}/said", data={"helpful": "no", "note": "Too short."})
