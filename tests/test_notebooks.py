@@ -29,6 +29,7 @@ def test_a_notebook_runs_and_shows_what_it_says(name, tmp_path, own_cache, monke
     NotebookClient(ran, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
     told = json.dumps([cell.get("outputs", []) for cell in ran.cells], ensure_ascii=False)
     assert [text for text in SHOWN[name] if text not in told] == []
+    assert "Warning" not in told
 
 
 def test_a_notebook_imports_what_there_is_and_holds_no_outputs():

@@ -1,4 +1,5 @@
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.traces import plain
 from questree.evaluation.tracked_runs import fetch_kept, tracked_run
 from questree.evaluation.tracking import Tracking
-from questree.evaluation.tracking_store import without_password
+from questree.evaluation.tracking_store import bound_mlflow, without_password
 from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
 from questree.optimize import compile as compile_program
@@ -65,18 +66,14 @@ def runs(tracked_compile):
 def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tracked_compile):
     parent, nested = runs
     params, metrics = parent.data.params, parent.data.metrics
-    assert params["program"] == "searchain"
-    assert params["settings.max_rounds"] == "5"
-    assert params["task"] == "mini"
+    assert (params["program"], params["settings.max_rounds"], params["task"]) == ("searchain", "5", "mini")
     assert params["retriever.fingerprint"] == "words-1"
     assert (params["optimizer.name"], params["optimizer.candidates"]) == ("bootstrap-random-search", "1")
-    assert params["seed"] == "0"
-    assert params["policy.concurrency"] == "4"
+    assert (params["seed"], params["policy.concurrency"]) == ("0", "4")
     assert "versions.dspy" in params
     compiled = tracked_compile[2]
-    assert metrics["before_score"] == compiled.before.score.mean
-    assert metrics["after_score_low"] == compiled.after.score.low
-    assert metrics["gain_high"] == compiled.gain.high
+    before, after, gain = compiled.before.score.mean, compiled.after.score.low, compiled.gain.high
+    assert [metrics[name] for name in ("before_score", "after_score_low", "gain_high")] == [before, after, gain]
     assert metrics["after_lm_calls"] == compiled.after.spent.calls
     assert metrics["compile_calls"] == compiled.compilation.spent.calls > 0
     assert "after_cost" in metrics
@@ -140,8 +137,7 @@ def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_sto
 def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracking_store):
     import mlflow
 
-    uri = tracking_store(tmp_path)
-    question = mini.dev[0].question
+    uri, question = tracking_store(tmp_path), mini.dev[0].question
     with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
         SearChain(mini.index, reader=ListReader({}))(question=question)
         TreeOfReviews(mini.index)(question=question)
@@ -243,6 +239,13 @@ def test_a_run_that_raises_is_marked_failed(tracked_compile):
     assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
 
 
+def test_mlflow_that_was_imported_before_does_not_tell_of_its_tables(monkeypatch):
+    tells = logging.getLogger("mlflow.store.db.utils")
+    monkeypatch.setattr(tells, "level", logging.INFO)
+    bound_mlflow()
+    assert tells.level == logging.WARNING
+
+
 @pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8]), ("1", [2])])
 def test_a_server_that_is_gone_holds_the_work_for_a_quarter_of_a_minute(told, waits, monkeypatch):
     from urllib3.util.retry import Retry
@@ -311,10 +314,7 @@ def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store, 
 
 def test_a_store_that_cannot_be_had_is_named_without_its_password(tmp_path):
     (tmp_path / "file").write_text("no database")
-    with (
-        pytest.raises(QuestreeError, match="Cannot track to"),
-        Tracking(uri=f"sqlite:///{tmp_path}/file").run("x", {}),
-    ):
+    with pytest.raises(QuestreeError, match="Cannot track to"), Tracking(uri=f"sqlite:///{tmp_path}/file").run("x", {}):
         pass
     assert without_password("https://me:secret@host:5000/x") == "https://…@host:5000/x"
     assert without_password("postgresql://me:sec[ret@host/x") == "postgresql:…"
