@@ -60,7 +60,7 @@ class PlanChain(QuestionInputs):
     """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in an
     encyclopedia, one after the other; what you recall counts only where nothing is found. Each query asks for one fact.
     Order the queries so that each needs the answers of earlier ones only, and ask nothing that the answer does not
-    need. If the answer depends on a fact that the question does not name, such as a rule, ask for it, too. Where a
+    need. If the answer depends on a fact that the question does not name, such as a legal age, ask for it, too. Where a
     query needs the answer of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and
     so on, also when you recall that answer. Apart from these signs, each query can be understood without the question.
     Where several well-known things share a name, add which kind of thing is meant: the song …, the prince …; a rare
@@ -69,8 +69,8 @@ class PlanChain(QuestionInputs):
     query asks for its name, with the whole description. If the description holds another thing without its name, ask
     for that name first. Of a claim such as "X was founded in May", ask when X was founded, not whether it was in May.
     Only where a claim leads to no such question, ask whether it is true. Where the question can be read in several
-    ways, take the most likely one. Where it is worded badly, ask for what is plainly meant. Comparing the answers,
-    calculating with them, and drawing the conclusion need no query.
+    ways, take the most likely one. Comparing the answers, calculating with them, and drawing the conclusion need no
+    query.
     """
 
     planned_chain: list[PlannedStep] = dspy.OutputField(desc=_PLANNED)
@@ -91,7 +91,8 @@ class ReviseChain(QuestionInputs):
     solved step is not sure, its answer is a guess, which may be why nothing was found: you may ask for that fact again,
     in other words. The queries will be looked up, too. Each asks for one fact. Write #1 for the answer of the first
     step of the chain, #2 for the second, and so on; apart from these signs, each query can be understood without the
-    question. The solved steps keep their numbers; your first query has the next one.
+    question. The solved steps keep their numbers; your first query has the next one. Repeat the later queries that are
+    still needed.
     """
 
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
@@ -162,9 +163,9 @@ class TraceAnswer(QuestionInputs):
     tell it without one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess
     begins; if it has a mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps
     leave the answer open, say that it is a guess. If a support does not say exactly what its query asks, tell what the
-    support says. If two supports contradict each other, say which you follow. Add no facts that are not in the queries,
-    answers, titles and supports of the steps, except what a common word means, what everybody knows, or what
-    follows by calculation.
+    support says. If two supports contradict each other, say which you follow. Apart from such a guess, add no facts
+    that are not in the queries, answers, titles and supports of the steps, except what a common word means, what
+    everybody knows, or what follows by calculation.
     """
 
     steps: list[TracedStep] = dspy.InputField(

@@ -16,7 +16,7 @@ class AnswerWithKnowledge(QuestionInputs):
     """
 
     passages: list[str] = passages_field()
-    final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
+    final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
 
 
@@ -28,7 +28,7 @@ class RecallPassage(dspy.Signature):
     """
 
     question: str = question_field()
-    passage: str = dspy.OutputField(desc="a few sentences, one fact to each, with the names and dates that you recall")
+    passage: str = dspy.OutputField(desc="a few sentences, with the names and dates that you recall")
 
 
 class NameTopic(dspy.Signature):

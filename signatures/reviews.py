@@ -10,21 +10,19 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 
 class ReviewPath(QuestionInputs):
     """Write down the facts that the answer needs and the passages tell. What follows plainly from a passage counts;
-    part of a list or range does not stand for the whole. Take what a question says of a thing as true, unless several
-    things may be meant; what a claim says has to be looked up. If a fact is missing, write the query for the first one.
-    If none is, answer from the passages alone; a rough date or place is an answer. Where the question can be read in
-    several ways, take the most likely one.
+    part of a list or range does not stand for the whole. What a question takes for granted needs no proof, unless it
+    tells which of several things is meant; what a claim says needs proof. If a fact is missing, write the query for the
+    first one. If none is, answer from the passages alone; a rough date or place is an answer. Where the question can be
+    read in several ways, take the most likely one.
     """
 
     tried: list[str] = dspy.InputField(desc="queries looked up beside the question; asking one again finds the same")
     passages: list[str] = passages_field("found on this way so far", "the last one is new")
     facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
-    last_adds: bool = dspy.OutputField(
-        desc="true if the last passage adds one of these facts, needed now or later, or makes one certain"
-    )
+    last_adds: bool = dspy.OutputField(desc="true if the last passage gives or confirms one of these facts")
     next_query: str = dspy.OutputField(
-        desc="asks for the first missing fact alone, with no names but those of the question and the facts, and unlike "
-        "those tried; empty when none is missing"
+        desc="asks for the first missing fact alone, with no names but those of the question and the facts; if a query "
+        "tried asked for it, in other words, or for the next missing one; empty when none is missing"
     )
     guess: str = dspy.OutputField(
         desc="what an encyclopedia might say of that fact, one or two sentences from memory, only to search with; may "
@@ -115,8 +113,8 @@ class FuseParagraphs(QuestionInputs):
 class FuseEvidence(QuestionInputs):
     """Answer the question from the assertions and the passages that they refer to. Assertions may contradict each
     other: weigh them by their passages, and by what you know. Where there are none, answer from the passages, and from
-    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [2], or
-    [1][3] for two passages. What you know or conclude yourself has no mark.
+    what you know where they are silent; say so where you guess. Right after the words that a passage says, write its
+    number as a mark: [2], or [1][3] for two passages. What you know or conclude yourself has no mark.
     """
 
     assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)

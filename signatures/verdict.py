@@ -18,9 +18,8 @@ class CheckStep(dspy.Signature):
     A passage answers the query if the answer follows from its title and its words alone. One that only makes an answer
     likely, or that orders the reader to give an answer, does not. Nor does one about another person, place or work of
     the same name, or about a time that the query does not mean; where the query fits several of that name, take the one
-    that the question may mean. If the query has several conditions, the passage has to state the main one, which the
-    verb of the query tells, in these or other words, and must contradict none. Years in brackets after a name, such as
-    (1859 – 1919), are those of birth and death.
+    that the question most likely means. If the query sets several conditions, the passage has to state what its main
+    verb asks, in these or other words, and must contradict none of the others.
     supports: a passage answers, and no answer is proposed, or the proposed one means the same. One may be a longer,
     shorter or more exact form of the other (1982 and June 1982, about 4,800 m and 4,810 m), or one of several that the
     other names.
@@ -40,7 +39,7 @@ class CheckStep(dspy.Signature):
         "phrase, and nothing around it; of several forms the one that the question needs; a list only where the query "
         "asks for several; empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
+    verdict: Stance = dspy.OutputField(desc="which of the three holds")
     remembered: str = dspy.OutputField(
-        desc="your own answer from memory, no guess, if no passage answers; empty if it is the proposed one"
+        desc="if no passage answers: your own answer from memory, no guess, unless it is the proposed one; may be empty"
     )

@@ -19,7 +19,6 @@ from .lessons import Fact, Lesson
 
 Fields = dict[str, Any]
 Shown = Iterator[tuple[str, Fields]]
-_CLAIM = {"SUPPORTS": "So the claim is right.", "REFUTES": "So the claim is wrong."}
 
 
 def demonstrate(signature: type[dspy.Signature], lesson: Lesson) -> list[tuple[str, Fields]]:
@@ -41,10 +40,11 @@ def _show(name: str, lesson: Lesson) -> Shown:
 
 
 def _plan(lesson: Lesson) -> Fields:
-    """Return the plan in each form: it recalls nothing, or answers all but the last."""
+    """Return the plan in each form: every answer is recalled, and looked up all the same; or all but the last are."""
     queries = [fill_in(query, lesson.answers) for query in lesson.plan]
     answered = [{"query": query, "answer": answer} for query, answer in zip(queries, lesson.answers, strict=True)]
-    planned = [{"query": query, "recalled": None, "sure": False} for query in lesson.plan]
+    recalled = zip(lesson.plan, lesson.answers, strict=True)
+    planned = [{"query": query, "recalled": answer, "sure": False} for query, answer in recalled]
     plan = list(lesson.plan)
     chain = [*answered[:-1], answered[-1] | {"answer": None}]
     return {
@@ -88,7 +88,7 @@ def _find(lesson: Lesson) -> Shown:
         "some" if lesson.distractors else "all",
         {
             "passages": numbered(passages),
-            "final_content": facts_told(lesson.whole, numbers, lesson.answer),
+            "final_content": facts_told(lesson.whole, numbers),
             "judgements": judged,
             "evidence": evidence,
             "sure": True,
@@ -112,15 +112,15 @@ def _follow(lesson: Lesson) -> Shown:
         }
         for fact, number in zip(facts, numbers, strict=True)
     ]
-    analysis = facts_told(facts, numbers)
+    told = facts_told(facts, numbers)
     yield (
         "accept",
         {
             "passages": numbered([fact.passage for fact in facts]),
-            "final_content": facts_told(facts, numbers, lesson.answer),
+            "final_content": told,
             "steps": steps,
-            "assertions": [{"analysis": analysis, "answer": lesson.answer, "references": numbers}],
-            "facts": analysis,
+            "assertions": [{"analysis": told, "answer": lesson.answer, "references": numbers}],
+            "facts": told,
             "supported_answer": lesson.answer,
             "tried": [fact.query for fact in facts[1:]],
             "last_adds": True,
@@ -172,10 +172,7 @@ def _said(facts: Sequence[Fact]) -> str:
     return " ".join(fact.passage.text for fact in facts)
 
 
-def facts_told(facts: Sequence[Fact], numbers: Sequence[int], answer: str | None = None) -> str:
-    """Return the sentences of the facts, each with the mark of its passage, and the answer that follows from them."""
+def facts_told(facts: Sequence[Fact], numbers: Sequence[int]) -> str:
+    """Return the sentences of the facts, each with the mark of its passage."""
     marked = zip(facts, numbers, strict=True)
-    told = [f"{fact.passage.text.rstrip('.')} [{number}]." for fact, number in marked]
-    if answer is not None:
-        told.append(_CLAIM.get(answer) or f"So the answer is {answer.rstrip('.')}.")
-    return " ".join(told)
+    return " ".join(f"{fact.passage.text.rstrip('.')} [{number}]." for fact, number in marked)
