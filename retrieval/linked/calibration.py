@@ -15,41 +15,24 @@ from ...data import Question
 from ...metrics import Interval, mean_interval, share_interval
 from ...metrics.found_passages import gold_names, normalise_title, passage_fingerprint
 from ..lists import Array
-from .choice import Choice, Trees
+from .choice import Choice, Seen, Trees, best_first, look_again, look_first
 from .pool import QuestionTerms
 from .retriever import LinkedRetriever
-from .search import Seen, best_first, first_stage, search, second_stage
 
 FEWEST, FOLDS = 20, 4
 _WRONG = 70
 """Candidates of a question that are shown to the trainer beside the wanted ones; each counts for several."""
-_TREES: dict[str, Any] = {
-    "max_iter": 100,
-    "max_leaf_nodes": 12,
-    "max_depth": 6,
-    "learning_rate": 0.09,
-    "min_samples_leaf": 30,
-    "l2_regularization": 5,
-    "max_features": 0.5,
-    "early_stopping": False,
-}
+_SIZE = {"max_iter": 100, "max_leaf_nodes": 12, "max_depth": 6, "min_samples_leaf": 30}
+_FIT = {"learning_rate": 0.09, "l2_regularization": 5, "max_features": 0.5, "early_stopping": False}
 
 
 class Case(NamedTuple):
-    """A question to train on, or to measure on.
+    """A question to train on, or to measure on."""
 
-    Attributes:
-        id: of the question; those of one id are never trained and measured apart.
-        question: what it asks for.
-        ranking: (found,) positions that the linked retriever found.
-        gold: (gold,) positions of the passages that are wanted.
-        weight: how much it counts.
-    """
-
-    id: str
+    id: str  # those of one id are never trained and measured apart
     question: QuestionTerms
-    ranking: Array
-    gold: Array
+    ranking: Array  # (found,) positions that the linked retriever found
+    gold: Array  # (gold,) positions of the passages that are wanted
     weight: float = 1.0
 
 
@@ -103,8 +86,7 @@ def cases_of(retriever: LinkedRetriever, questions: Sequence[Question]) -> list[
     """
     names = [gold_names(asked.known_gold(), asked.gold_titles) for asked in questions]
     wanted, places = set(chain(*names)), defaultdict(list)
-    for place in range(len(retriever.passages) if wanted else 0):
-        one = retriever.passages[place]
+    for place, one in enumerate(map(retriever.passages.__getitem__, range(len(retriever.passages)))):
         for name in {one.id, passage_fingerprint(one.title, one.text), normalise_title(one.title)} & wanted:
             places[name].append(place)
     cases, found = [], retriever.asked([asked.question for asked in questions])
@@ -123,28 +105,26 @@ def measure(cases: Sequence[Case], found: Sequence[Array]) -> Found:
 
 def found_by(choice: Choice, cases: Sequence[Case]) -> list[Array]:
     """Return for each case the positions that a choice finds, best first."""
-    return [search(case.question, case.ranking, choice)[0] for case in cases]
+    return [choice.search(case.question, case.ranking)[0] for case in cases]
 
 
 def train(cases: Sequence[Case], seed: int = 0) -> tuple[Choice, list[Array]]:
     """Return a choice; and for each case the positions, best first, found by one that was not trained on its fold."""
-    before = [first_stage(case.question, case.ranking) for case in cases]
+    before = [look_first(case.question, case.ranking) for case in cases]
     first, scores = _fitted(cases, before, seed)
-    found = zip(cases, before, scores, strict=True)
-    after = [second_stage(case.question, case.ranking, one, of_case) for case, (one, _), of_case in found]
-    second, rescored = _fitted(cases, after, seed)
-    stages = zip(after, rescored, before, scores, strict=True)
-    best = [best_first(one, of_case, found, earlier)[0] for (one, _), of_case, (found, _), earlier in stages]
-    return Choice(first=first, second=second), best
+    at = [(found, of_case) for (found, _), of_case in zip(before, scores, strict=True)]
+    after = [look_again(case.question, case.ranking, *one) for case, one in zip(cases, at, strict=True)]
+    second, again = _fitted(cases, after, seed)
+    found = [best_first(one, those, *was)[0] for (one, _), those, was in zip(after, again, at, strict=True)]
+    return Choice(first=first, second=second), found
 
 
 def _fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> tuple[Trees, list[Array]]:
     """Return what is fitted to all cases; and each case's scores by what was fitted to the other folds."""
     pairs = list(zip(cases, seen, strict=True))
     folds = [int(sha256(case.id.encode()).hexdigest(), 16) % FOLDS for case in cases]
-    by_others = {
-        fold: _trees([pair for pair, of in zip(pairs, folds, strict=True) if of != fold], seed) for fold in set(folds)
-    }
+    others = {one: [pair for pair, fold in zip(pairs, folds, strict=True) if fold != one] for one in set(folds)}
+    by_others = {fold: _trees(those, seed) for fold, those in others.items()}
     return _trees(pairs, seed), [by_others[fold].scores(one) for fold, (_, one) in zip(folds, seen, strict=True)]
 
 
@@ -152,17 +132,15 @@ def _trees(pairs: Sequence[tuple[Case, Seen]], seed: int) -> Trees:
     """Return the trees that tell the wanted candidates of the cases from others."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
-    numbers, wanted, weights = [], [], []
-    for place, (case, (positions, of_case)) in enumerate(pairs):
-        gold = np.isin(positions, case.gold)
-        wrong = np.flatnonzero(~gold)
+    shown = []
+    for place, (case, (positions, numbers)) in enumerate(pairs):
+        wanted = np.isin(positions, case.gold)
+        gold, wrong = np.flatnonzero(wanted), np.flatnonzero(~wanted)
         taken = np.random.default_rng([seed, place]).permutation(wrong)[:_WRONG]
-        shown = np.concatenate([np.flatnonzero(gold), taken])
-        numbers.append(of_case[shown])
-        wanted.append(gold[shown])
-        weights.append(np.where(gold[shown], 1, len(wrong) / max(len(taken), 1)) * case.weight)
-    model = HistGradientBoostingClassifier(**_TREES, random_state=seed)
-    return as_trees(model.fit(np.concatenate(numbers), np.concatenate(wanted), np.concatenate(weights)))
+        weights = case.weight * np.repeat([1, len(wrong) / max(len(taken), 1)], [len(gold), len(taken)])
+        shown.append((numbers[[*gold, *taken]], wanted[[*gold, *taken]], weights))
+    model = HistGradientBoostingClassifier(**_SIZE, **_FIT, random_state=seed)
+    return as_trees(model.fit(*map(np.concatenate, zip(*shown, strict=True))))
 
 
 def as_trees(model: Any) -> Trees:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lists import Array
-from .pool import IN, KINDS, OUT, RARE, SAME, SHARED, Candidates, QuestionTerms, saturated
+from .pool import IN, KINDS, OUT, RARE, SAME, SHARED, Candidates, QuestionTerms, ranks, saturated
 
 FEATURES = 56
 _NO_RANK = 200
@@ -17,8 +17,7 @@ def features(question: QuestionTerms, those: Candidates, rank: Array, prior: Arr
     """Return (candidates, features) float32.
 
     Args:
-        question: what it asks for.
-        those: its candidates.
+        question, those: what is asked for, and its candidates.
         rank: (candidates,) in the retriever that is linked, from 0; -1 for none.
         prior: (candidates,) how good each is held to be before its links are seen.
     """
@@ -33,47 +32,42 @@ def features(question: QuestionTerms, those: Candidates, rank: Array, prior: Arr
 
 def _alone(question: QuestionTerms, those: Candidates, held: Array, rank: Array, prior: Array) -> list[Array]:
     """Return what a candidate is by itself, and what the question is."""
-    links, count = question.links, len(those.positions)
+    links, positions = question.links, those.positions
     total = those.weights.sum(1)
     ordered = np.sort(total)[::-1]
-    title = links.title_of[those.positions]
-    in_title, share = _words_in_title(question, those.positions)
-    mentioned = np.where(title >= 0, links.mentions.lengths(np.maximum(title, 0)) if len(links.mentions) else 0, 0)
+    best = max(float(ordered[0]), 1e-6)
+    title = links.title_of[positions]
+    in_title, share = _words_in_title(question, positions)
     ranked = np.where(rank < 0, _NO_RANK, rank)
-    better = np.empty(count)
-    better[np.argsort(-prior, kind="stable")] = np.arange(count)
-    lead = (ordered[0] - ordered[1]) / max(float(ordered[0]), 1e-6) if count > 1 else 1
+    lead = (ordered[0] - ordered[1]) / best if len(positions) > 1 else 1
+    asked = (len(question.idf), held[ranked == 0].sum(), len(question.titles), lead)
     return [
         np.log1p(ranked),
         np.where(rank < 0, 0, 1 / (1 + ranked)),
         held.sum(1),
         held.max(1, initial=0),
-        total / max(float(ordered[0]), 1e-6),
+        total / best,
         those.weights.max(1, initial=0) / question.total,
         np.isin(title, question.titles) * (1 + in_title),
         in_title,
         share,
-        np.log1p(mentioned),
-        np.log1p(links.links.lengths(those.positions)),
-        np.log1p(links.names.lengths(those.positions)),
+        np.log1p(np.where(title >= 0, links.mentions.lengths(title), 0)),
+        np.log1p(links.links.lengths(positions)),
+        np.log1p(links.names.lengths(positions)),
         prior,
         prior / max(float(prior.max()), 1e-9),
-        np.log1p(better),
-        *(np.full(count, one) for one in (len(question.idf), held[ranked == 0].sum(), len(question.titles), lead)),
+        np.log1p(np.argsort(np.argsort(-prior, kind="stable"))),
+        *(np.full(len(positions), one) for one in asked),
     ]
 
 
 def _words_in_title(question: QuestionTerms, positions: Array) -> tuple[Array, Array]:
     """Return the share of the question's words that titles hold, by how much they tell; and of a title's words."""
-    lists, count = question.links.heads, len(positions)
-    if not len(question.heads):
-        return np.zeros(count), np.zeros(count)
-    head_of, head = lists.of(positions)
-    order = np.argsort(question.heads)
-    at = order[np.minimum(np.searchsorted(question.heads, head, sorter=order), len(order) - 1)]
-    hit = question.heads[at] == head
-    told = np.bincount(head_of[hit], weights=question.idf[at[hit]], minlength=count) / question.total
-    return told, np.bincount(head_of, weights=hit, minlength=count) / np.maximum(lists.lengths(positions), 1)
+    title, head = question.links.heads.of(positions)
+    at, count = ranks(head, question.heads), len(positions)
+    told = np.bincount(title[at >= 0], question.idf[at[at >= 0]], minlength=count) / question.total
+    words = question.links.heads.lengths(positions)
+    return told, np.bincount(title[at >= 0], minlength=count) / np.maximum(words, 1)
 
 
 def _linked(question: QuestionTerms, those: Candidates, held: Array) -> list[Array]:
@@ -81,26 +75,20 @@ def _linked(question: QuestionTerms, those: Candidates, held: Array) -> list[Arr
     adds = question.left_open(those.weights[those.seeds]) @ (those.weights / question.total).T
     joint = np.maximum(held[those.seeds][:, None], held[None]).sum(2)
     strength = those.strength[:, None]
-    columns = []
+    of_seeds = []
     for kind in KINDS:
         link = those.links[kind]
         there = link > 0
         value = saturated(link) if kind in (RARE, SHARED) else there
-        columns += [_most(strength * value), _most(strength * there * joint), _most(strength * there * adds)]
+        of_seeds += [strength * value, strength * there * joint, strength * there * adds]
     by_link = those.links[OUT] + those.links[IN]
     any_way = (by_link + those.links[SHARED]) > 0
     added = np.where(any_way, adds, 0)
     beside = added / np.maximum(added.max(1, keepdims=True, initial=0), 1e-9)
     named = np.isin(question.links.title_of[those.positions[those.seeds]], question.titles)
-    return [
-        *columns,
-        _most(beside * strength),
-        _most(beside * added),
-        _most(any_way * joint),
-        _most(adds),
-        (by_link > 0).sum(0),
-        _most(by_link * named[:, None]),
-    ]
+    of_seeds += [beside * strength, beside * added, any_way * joint, adds, by_link * named[:, None]]
+    *columns, last = (of_each.max(0, initial=0) for of_each in of_seeds)
+    return [*columns, (by_link > 0).sum(0), last]
 
 
 def _beside_first_seeds(those: Candidates, held: Array) -> list[Array]:
@@ -116,7 +104,3 @@ def _beside_first_seeds(those: Candidates, held: Array) -> list[Array]:
             np.full(len(held), those.strength[number]),
         ]
     return columns + [np.zeros(len(held))] * (1 + 5 * _FIRST - len(columns))
-
-
-def _most(values: Array) -> Array:
-    return np.asarray(values.max(0, initial=0))

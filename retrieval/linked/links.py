@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
@@ -18,7 +17,7 @@ from ..bm25 import BM25Retriever
 from ..contracts import Passages
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
-from .names import head_hash, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
+from .names import HEAD, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000
@@ -32,35 +31,20 @@ _TOGETHER = 2_000
 
 @dataclass(frozen=True)
 class Links:
-    """The links of a corpus, as arrays. A passage is a position in the corpus; titles and names are numbered.
+    """The links of a corpus, as arrays. A passage is a position in the corpus; titles and names are numbered."""
 
-    Attributes:
-        titles: (titles,) their sorted hashes.
-        title_of: (passages,) the title that a passage bears; -1 for none.
-        heads: of a passage, its title's words, by 31 bits of their hashes.
-        bearers: of a title, the passages that bear it.
-        links: of a passage, the titles that its text names.
-        mentions: of a title, the passages whose texts name it.
-        names: of a passage, the names that it shares with others, the rarest first.
-        named: of a name, the passages that hold it.
-        ids: (passages,) sorted hashes of their ids.
-        places: (passages,) the positions of those passages.
-        read_titles, read_names: of a passage, the hashes of all titles and names that were read in it. All the rest is
-            made of them, anew when passages are added.
-    """
-
-    titles: Array
-    title_of: Array
-    heads: Lists
-    bearers: Lists
-    links: Lists
-    mentions: Lists
-    names: Lists
-    named: Lists
-    ids: Array
-    places: Array
-    read_titles: Lists
-    read_names: Lists
+    titles: Array  # (titles,) their sorted hashes
+    title_of: Array  # (passages,) the title that a passage bears; -1 for none
+    heads: Lists  # of a passage, its title's words
+    bearers: Lists  # of a title, the passages that bear it
+    links: Lists  # of a passage, the titles that its text names
+    mentions: Lists  # of a title, the passages whose texts name it
+    names: Lists  # of a passage, the names that it shares with others, the rarest first
+    named: Lists  # of a name, the passages that hold it
+    ids: Array  # (passages,) sorted hashes of their ids
+    places: Array  # (passages,) the positions of those passages
+    read_titles: Lists  # of a passage, the hashes of all titles that were read in it; kept for when others are added
+    read_names: Lists  # likewise of names
 
     @classmethod
     def of_passages(cls, words: BM25Retriever, report: Report = lambda _: None, before: Links | None = None) -> Links:
@@ -71,29 +55,25 @@ class Links:
             report: called with how far it is.
             before: links of the first of them, of which only those are read again that may name a new title.
         """
-        count, known = len(words.passages), len(before.title_of) if before else 0
-        again = np.arange(known, count)
-        hashes, ids, head_of, heads = _read_titles(words.passages, known)
-        if before:
-            hashes = np.concatenate([np.append(np.uint64(0), before.titles)[before.title_of + 1], hashes])
-            ids = np.concatenate([before.ids[np.argsort(before.places)], ids])
-            again = np.concatenate([_may_name_new_titles(before, words), again])
-        titles = np.unique(hashes[hashes > 0])
-        title_of = places_in(titles, hashes).astype(np.int32)
-        parts = zip(*_read(words.passages, again, titles, report), strict=True)
-        sources, targets, holders, names = map(np.concatenate, parts)
+        passages, count = words.passages, len(words.passages)
+        known = ((title_hash(one.title), word_hash(one.id)) for one in map(passages.__getitem__, range(count)))
+        hashes, ids = np.fromiter(known, np.dtype((np.uint64, 2)), count).T
+        titles, order = np.unique(hashes[hashes > 0]), np.argsort(ids, kind="stable")
+        title_of, again = places_in(titles, hashes).astype(np.int32), _to_read(before, words)
+        read = _read(passages, again, titles, report)
+        headed, heads, sources, targets, holders, names = map(np.concatenate, zip(*read, strict=True))
         sources, targets = _distinct(sources, targets, title_of)
-        read_titles = _replaced(before.read_titles if before else None, again, sources, titles[targets], count)
-        read_names = _replaced(before.read_names if before else None, again, holders, names, count)
+        read_titles = _replaced(before and before.read_titles, again, sources, titles[targets], count)
+        read_names = _replaced(before and before.read_names, again, holders, names, count)
         sources, hashes = read_titles.pairs()
         targets = places_in(titles, hashes)
         kept = np.bincount(targets, minlength=len(titles))[targets] <= max(20, _COMMON * count)
         holders, held = _shared(*read_names.pairs())
-        bearing, order = np.flatnonzero(title_of >= 0), np.argsort(ids, kind="stable")
+        bearing = np.flatnonzero(title_of >= 0)
         return cls(
             titles,
             title_of,
-            heads=_replaced(before.heads if before else None, again[:0], head_of, heads, count),
+            heads=_replaced(before and before.heads, again, headed, heads, count),
             bearers=Lists.of_pairs(title_of[bearing], bearing, len(titles), JOINED),
             links=Lists.of_pairs(sources[kept], targets[kept], count),
             mentions=Lists.of_pairs(targets[kept], sources[kept], len(titles), JOINED),
@@ -122,9 +102,8 @@ class Links:
             IndexRefused: if they are not there, or not of so many passages.
         """
         try:
-            found: dict[str, Any] = {
-                file.stem: np.load(file, "r", allow_pickle=False) for file in (folder / FOLDER).glob("*.npy")
-            }
+            files = (folder / FOLDER).glob("*.npy")
+            found: dict[str, Any] = {file.stem: np.load(file, "r", allow_pickle=False) for file in files}
             for name in (one.name for one in fields(cls) if one.type == "Lists"):
                 found[name] = Lists(found.pop(f"{name}.starts"), found[name])
             links = cls(**found)
@@ -142,42 +121,32 @@ class Links:
         return np.where(at < 0, -1, self.places[at]).astype(np.int64)
 
 
-def _read_titles(passages: Passages, first: int) -> tuple[Array, Array, Array, Array]:
-    """Return from the first on: what titles and ids are known by; and which passage's title has which word."""
-    hashes, ids, owners, heads = array("Q"), array("Q"), array("q"), array("q")
-    for place in range(first, len(passages)):
-        passage = passages[place]
-        hashes.append(title_hash(passage.title))
-        ids.append(word_hash(passage.id))
-        words = [head_hash(word) for word in dict.fromkeys(title_words(passage.title)) if word not in stop_words()]
-        owners.extend([place] * len(words))
-        heads.extend(words)
-    return np.array(hashes, np.uint64), np.array(ids, np.uint64), np.array(owners, np.int64), np.array(heads, np.int64)
-
-
-def _read(passages: Passages, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:
-    """Yield for some places at a time: which passage names which title; and which one holds which name, by its hash."""
-    marks = marks_of(titles)
-    for first in range(0, max(len(places), 1), _TOGETHER):
-        some = places[first : first + _TOGETHER]
-        those = [passages[place] for place in some.tolist()]
-        source, target = named_titles([words_in(one.text) for one in those], titles, marks)
-        names = [names_in(f"{one.title}. {one.text}") for one in those]
-        holders = np.repeat(some, list(map(len, names)))
-        yield some[source], target, holders, np.fromiter(chain.from_iterable(names), np.uint64)
-        report(BuildProgress("linking", first + len(some), len(places)))
-
-
-def _may_name_new_titles(before: Links, words: BM25Retriever) -> Array:
-    """Return which of the first passages hold all words of a title that only further ones bear."""
-    known, found = len(before.title_of), [np.zeros(0, np.int64)]
-    for title in {words.passages[place].title for place in range(known, len(words.passages))}:
+def _to_read(before: Links | None, words: BM25Retriever) -> Array:
+    """Return which passages are read: the further ones, and of the first those with all words of a further title."""
+    if before is None:
+        return np.arange(len(words.passages))
+    found = [np.arange(len(before.title_of), len(words.passages))]
+    for title in {words.passages[place].title for place in found[0].tolist()}:
         told = np.array([title_hash(title)], np.uint64)
         if told[0] and places_in(before.titles, told)[0] < 0:
             lists = sorted((places for places, _ in words.postings(" ".join(title_words(title))).values()), key=len)
             found.append(reduce(lambda some, more: some[places_in(more, some) >= 0], lists))
-    every = np.unique(np.concatenate(found))
-    return every[every < known]
+    return np.unique(np.concatenate(found)).astype(np.int64)
+
+
+def _read(passages: Passages, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:
+    """Yield for some passages at a time which one has which word in its title, names which title, holds which name."""
+    marks = marks_of(titles)
+    for first in range(0, max(len(places), 1), _TOGETHER):
+        some = places[first : first + _TOGETHER]
+        those = [passages[place] for place in some.tolist()]
+        heads = [[word for word in dict.fromkeys(title_words(one.title)) if word not in stop_words()] for one in those]
+        names = [names_in(f"{one.title}. {one.text}") for one in those]
+        source, target = named_titles([words_in(one.text) for one in those], titles, marks)
+        headed, holders = (np.repeat(some, list(map(len, lists))) for lists in (heads, names))
+        hashes = np.array([word_hash(word) & HEAD for word in chain.from_iterable(heads)], np.int64)
+        yield headed, hashes, some[source], target, holders, np.fromiter(chain.from_iterable(names), np.uint64)
+        report(BuildProgress("linking", first + len(some), len(places)))
 
 
 def _replaced(before: Lists | None, again: Array, keys: Array, items: Array, count: int) -> Lists:

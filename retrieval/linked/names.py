@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, reduce
 from hashlib import blake2b
 from itertools import chain, dropwhile, pairwise
 
@@ -12,12 +12,13 @@ import numpy as np
 import regex
 
 from ...common.text import words_in
-from ..lists import Array
+from ..lists import Array, places_in
 
 LONGEST = 7
 """Words of a title that is looked for in texts."""
-_MARKS = 1 << 24
-_FACTOR, _BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
+HEAD = (1 << 31) - 1
+"""The bits by which a word of a title is known."""
+_MARKS, _FACTOR, _BITS = 1 << 24, 0x9E3779B97F4A7C15, (1 << 64) - 1
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
 _SPAN = regex.compile(rf"\p{{Lu}}[\w'’\-]*\.?(?: (?:{_JOINING} ){{0,2}}[\p{{Lu}}\d][\w'’\-]*\.?)*")
@@ -40,17 +41,9 @@ def word_hash(word: str) -> int:
     return int.from_bytes(blake2b(word.encode(errors="replace"), digest_size=8).digest(), "little")
 
 
-def head_hash(word: str) -> int:
-    """Return 31 bits that stand for a word of a title."""
-    return word_hash(word) & 0x7FFFFFFF
-
-
-def phrase_hash(words: Sequence[str]) -> int:
+def phrase_hash(words: Iterable[str]) -> int:
     """Return 64 bits that stand for words in their order; those of one word are its own."""
-    value = 0
-    for word in words:
-        value = (value * _FACTOR + word_hash(word)) & _BITS
-    return value
+    return reduce(lambda value, word: (value * _FACTOR + word_hash(word)) & _BITS, words, 0)
 
 
 def title_words(title: str) -> list[str]:
@@ -94,23 +87,20 @@ def marks_of(titles: Array) -> Array:
 def named_titles(texts: Sequence[Sequence[str]], titles: Array, marks: Array | None = None) -> tuple[Array, Array]:
     """Return (matches,) in which text a title stands, and (matches,) which of the titles, at each place the longest.
 
-    Args:
-        texts, titles: the words of each text, and the sorted hashes of the titles.
-        marks: of the titles, `marks_of`; only many texts are worth making them.
+    Texts are lists of words, titles sorted hashes; only many texts are worth making marks of the titles (`marks_of`).
     """
     lengths = np.array([len(words) for words in texts], np.int64)
     text_of, end_of = np.repeat(np.arange(len(texts)), lengths), np.repeat(np.cumsum(lengths), lengths)
     words = np.fromiter(map(word_hash, chain.from_iterable(texts)), np.uint64, len(text_of))
     place, rolling = np.arange(len(words)), np.zeros(len(words), np.uint64)
     longest, title = np.zeros(len(words), np.int64), np.zeros(len(words), np.int64)
-    for length in range(1, min(LONGEST, len(words)) + 1 if len(titles) else 0):
+    for length in range(1, min(LONGEST, len(words)) + 1):
         rolling = rolling[: len(words) - length + 1] * np.uint64(_FACTOR) + words[length - 1 :]
         found = np.flatnonzero(place[: len(rolling)] + length <= end_of[: len(rolling)])
         if marks is not None:
             found = found[marks[rolling[found] & np.uint64(_MARKS - 1)]]
-        at = np.minimum(np.searchsorted(titles, rolling[found]), len(titles) - 1)
-        named = titles[at] == rolling[found]
-        longest[found[named]], title[found[named]] = length, at[named]
+        at = places_in(titles, rolling[found])
+        longest[found[at >= 0]], title[found[at >= 0]] = length, at[at >= 0]
     starts = np.flatnonzero(longest)
     ends = starts + longest[starts]
     before = np.maximum.accumulate(np.concatenate([[0], ends]))[: len(ends)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ...common.text import words_in
 from ..bm25 import BM25Retriever
 from ..lists import Array, Lists, place_among_equals, places_in
 from .links import Links
-from .names import head_hash, named_titles
+from .names import HEAD, named_titles, word_hash
 
 OUT, IN, RARE, SHARED, SAME = KINDS = range(5)
 """Kinds of links: a seed names the candidate, is named by it, shares a rare name, any name, or the title with it."""
@@ -23,8 +23,6 @@ _RARE = 20
 """Passages that a rare name joins."""
 _REACH = 1_000
 """Passages that a seed leads to by each kind and are looked at, by its rarest names first."""
-Pairs = tuple[Array, Array, Array]
-"""Which seed (its number) leads to which passage, and by how much or through how long a list."""
 
 
 class QuestionTerms:
@@ -33,9 +31,9 @@ class QuestionTerms:
     def __init__(self, text: str, words: BM25Retriever, links: Links) -> None:
         self.links = links
         found = words.postings(text)
-        self.heads = np.array([head_hash(word) for word in found], np.int64)
+        self.heads = np.array([word_hash(word) & HEAD for word in found], np.int64)
         self._postings = list(found.values())
-        self.idf = idf(len(links.title_of), np.array([len(places) for places, _ in self._postings], np.float64))
+        self.idf = idf(len(links.title_of), np.array([len(places) for places, _ in self._postings], np.int64))
         self.total = max(float(self.idf.sum()), 1e-6)
         self.titles = np.unique(named_titles([words_in(text)], links.titles)[1])
 
@@ -64,39 +62,26 @@ class QuestionTerms:
         return np.array(list(both)[: _SEEDS + 8], np.int64)
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Candidates, and how they are linked to the seeds.
+class Candidates(NamedTuple):
+    """Candidates, and how they are linked to the seeds."""
 
-    Attributes:
-        positions: (candidates,) sorted.
-        weights: (candidates, words).
-        links: (kinds, seeds, candidates): 1 for a link; for shared names, how much these tell.
-        seeds: (seeds,) their places among the candidates.
-        strength: (seeds,) how good each is held to be.
-    """
-
-    positions: Array
-    weights: Array
-    links: Array
-    seeds: Array
-    strength: Array
+    positions: Array  # (candidates,) sorted
+    weights: Array  # (candidates, words)
+    links: Array  # (kinds, seeds, candidates): 1 for a link; for shared names, how much these tell
+    seeds: Array  # (seeds,) their places among the candidates
+    strength: Array  # (seeds,) how good each is held to be
 
 
 def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array | None = None) -> Candidates:
     """Return what was found, the seeds, and what is linked to the seeds, as far as it adds to them.
 
-    A candidate adds to a seed what it holds of the question's words that the seed leaves open.
-
-    Args:
-        question: whose candidates they are.
-        found, seeds: positions.
-        strength: (seeds,); by default their scores by words, of which the best is 1.
+    A candidate adds to a seed what it holds of the question's words that the seed leaves open. By default the strength
+    of a seed is its score by words, of which the best is 1.
     """
     pairs = _linked(question.links, seeds)
     given = np.concatenate([found, seeds, question.bearers(_BEARERS)])
-    around = np.unique(np.concatenate([given, *(place for _, place, _ in pairs)]))
-    links = np.stack([_matrix(pair, len(seeds), around) for pair in pairs])
+    around = np.unique(np.concatenate([given, *(place for _, place, *_ in pairs)]))
+    links = np.stack([_matrix(len(seeds), around, *pair) for pair in pairs])
     places = np.searchsorted(around, seeds)
     links[:, np.arange(len(seeds)), places] = 0
     weights = question.weights(around)
@@ -118,6 +103,12 @@ def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array 
     return Candidates(around[chosen], weights[chosen], links[:, :, chosen], np.searchsorted(chosen, places), strength)
 
 
+def ranks(positions: Array, ranking: Array) -> Array:
+    """Return (positions,) where each stands in the ranking, from 0; -1 where it does not."""
+    order = np.argsort(ranking, kind="stable")
+    return np.append(order, -1)[places_in(ranking[order], positions)]
+
+
 def idf(passages: int, often: Array) -> Array:
     """Return how much it tells that a passage holds what so many passages hold."""
     return np.asarray(np.log(1 + (passages - often + 0.5) / (often + 0.5)))
@@ -128,23 +119,22 @@ def saturated(told: Array) -> Array:
     return np.asarray(told / (told + 6))
 
 
-def _linked(links: Links, seeds: Array) -> list[Pairs]:
-    """Return for each kind which seed (its number) is linked to which passage, and by how much."""
-    named, shared = links.links.of(seeds), links.names.of(seeds)
+def _linked(links: Links, seeds: Array) -> list[tuple[Array, ...]]:
+    """Return for each kind which seed (its number) is linked to which passage, and by how much, if not by 1."""
     own = links.title_of[seeds]
     titled = np.flatnonzero(own >= 0)
-    holder, other, often = _followed(*shared, links.named)
-    told, rare = idf(len(links.title_of), often.astype(np.float64)), often <= _RARE
+    holder, other, often = _followed(*links.names.of(seeds), links.named)
+    told, rare = idf(len(links.title_of), often), often <= _RARE
     return [
-        _plain(_followed(*named, links.bearers)),
-        _plain(_followed(titled, own[titled], links.mentions)),
+        _followed(*links.links.of(seeds), links.bearers)[:2],
+        _followed(titled, own[titled], links.mentions)[:2],
         (holder[rare], other[rare], told[rare]),
         (holder, other, told),
-        _plain(_followed(titled, own[titled], links.bearers)),
+        _followed(titled, own[titled], links.bearers)[:2],
     ]
 
 
-def _followed(seed: Array, key: Array, lists: Lists) -> Pairs:
+def _followed(seed: Array, key: Array, lists: Lists) -> tuple[Array, Array, Array]:
     """Return what the keys of each seed lead to: seed, passage and the length of the list that holds it.
 
     The lists of a seed are followed in their order up to so many passages, so that no seed slows a search.
@@ -156,15 +146,9 @@ def _followed(seed: Array, key: Array, lists: Lists) -> Pairs:
     return seed[at], passage, often[at]
 
 
-def _plain(pairs: Pairs) -> Pairs:
-    return (*pairs[:2], np.ones(len(pairs[1])))
-
-
-def _matrix(pairs: Pairs, seeds: int, around: Array) -> Array:
-    """Return (seeds, around) the sum of what the pairs say."""
-    seed, place, told = pairs
-    cell = seed * len(around) + np.searchsorted(around, place)
-    sums = np.bincount(cell, weights=told, minlength=seeds * len(around))
+def _matrix(seeds: int, around: Array, seed: Array, place: Array, *told: Array) -> Array:
+    """Return (seeds, around) the sum of what is told of each seed and passage, or how often they come together."""
+    sums = np.bincount(seed * len(around) + np.searchsorted(around, place), *told, minlength=seeds * len(around))
     return sums.reshape(seeds, len(around)).astype(np.float32)
 
 

@@ -1,8 +1,8 @@
 """Linked retrieval: one search finds a chain of passages, by the words of the question and by what passages name.
 
 Passages of an encyclopedia name one another. The retriever that is linked finds the first of them; those that its best
-passages name, that name them, or that share a name with them are candidates too (`candidates`), and a small model
-chooses among all of these twice (`search`): by how they are linked to what the words found best, and then to what it
+passages name, that name them, or that share a name with them are candidates too (`pool`), and a small model
+chooses among all of these twice: by how they are linked to what the words found best, and then to what it
 chose itself (`features`, `choice`). No LM is asked, and no encoder beside the linked retriever's own.
 """
 
@@ -28,7 +28,6 @@ from ..passage import Passage
 from .choice import Choice
 from .links import Links
 from .pool import QuestionTerms
-from .search import search
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +42,7 @@ class LinkedRetriever(IndexRetriever):
     Args:
         base: that is linked; it searches the passages between which the links are, or some of them.
         words: BM25 over these passages, which tells what of a question a passage leaves open.
-        links: between these passages.
-        choice: chooses.
+        links, choice: between these passages, and among candidates.
         choice_file: where a choice of one's own is kept: beside the links.
     """
 
@@ -92,20 +90,19 @@ class LinkedRetriever(IndexRetriever):
         return asked
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        found = [search(question, ranking, self.choice) for question, ranking in self.asked(queries, k)]
+        found = [self.choice.search(question, ranking) for question, ranking in self.asked(queries, k)]
         return [list(zip(places[:k].tolist(), scores[:k].tolist(), strict=True)) for places, scores in found]
 
     def _with_sources(self, passages: list[Passage]) -> list[Passage]:
         """Return the passages, each with the title of the first better one that names its title or that it names."""
         positions = self.links.positions([one.id for one in passages])
         bears = self.links.title_of[positions].tolist()
-        of, named = self.links.links.of(positions)
-        names = [set(named[of == place].tolist()) for place in range(len(positions))]
+        names = set(zip(*(numbers.tolist() for numbers in self.links.links.of(positions)), strict=True))
         told = []
         for place, passage in enumerate(passages):
-            linked = (rank for rank in range(place) if bears[place] in names[rank] or bears[rank] in names[place])
-            source = next((passages[rank].title for rank in linked if passages[rank].title), "")
-            told.append(passage.model_copy(update={"linked_from": source}))
+            either = ({(rank, bears[place]), (place, bears[rank])} for rank in range(place))
+            linked = (better.title for better, pair in zip(passages, either, strict=False) if pair & names)
+            told.append(passage.model_copy(update={"linked_from": next(filter(None, linked), "")}))
         return told
 
 
@@ -124,13 +121,8 @@ def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpo
     return LinkedRetriever(words, words, links, Choice.load(own) if own.exists() else Choice.load(), own)
 
 
-LINKED = IndexKind(
-    KIND,
-    "BM25, and the passages that its best ones lead to by the names in them; needs no model",
-    _write,
-    _load,
-    settings=BM25.settings,
-)
+_WHAT = "BM25, and the passages that its best ones lead to by the names in them; needs no model"
+LINKED = IndexKind(KIND, _WHAT, _write, _load, settings=BM25.settings)
 
 
 def links_folder(index: Path) -> Path:
@@ -158,16 +150,16 @@ def make_links(index: Path, report: Report = lambda _: None) -> Path:
 
 
 def linked(base: Retriever, indexes: Sequence[Path], links: Path | None = None) -> LinkedRetriever:
-    """Return a retriever over links between its passages. Links that an index does not have yet are made.
+    """Return a retriever over the links between the passages that another one searches.
 
     Args:
         base: that is linked.
-        indexes: on this machine that it searches.
-        links: an index of kind ``linked`` over the same passages; by default what is kept beside the first index.
+        indexes: on this machine that it searches. The links of the first are made if it has none yet.
+        links: in place of these, an index of kind ``linked`` over the same passages.
 
     Raises:
-        QuestreeError: if there is neither an index on this machine nor an index of links.
-        IndexRefused: if they cannot be read.
+        QuestreeError: if neither is given.
+        IndexRefused: if the links cannot be read.
     """
     if isinstance(base, LinkedRetriever):
         return base
