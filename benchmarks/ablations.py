@@ -34,8 +34,6 @@ ABLATIONS = [
     "blendfilter --over samples --value 1 --value 3",
 ]
 """Arguments of `questree compare`; the first value is the default."""
-# Only an index with embeddings can tell near-duplicates.
-SEMANTIC = "tree-of-reviews --over semantic_pruning --value null --value 0.95 --value 0.9 --value 0.85"
 
 
 def main() -> None:
@@ -45,7 +43,6 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--retriever", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs/ablations"))
-    parser.add_argument("--semantic", action="store_true", help="only the pruning by meaning")
     given = begin(parser)
     questions = write_questions(given.data, given.out)
     common = f"--task {questions} --lm recorded:{questions} --split dev,test --limit {given.limit} --tracking-uri none "
@@ -53,8 +50,8 @@ def main() -> None:
     # `make stale` names the tables that were made with other prompts
     prompts = run_command(["git", "rev-parse", "--short", "HEAD:signatures"])[1].strip()
     questree = str(Path(sys.executable).with_name("questree"))
-    for number, arguments in enumerate([SEMANTIC] if given.semantic else ABLATIONS):
-        words, folder = shlex.split(arguments), given.out / f"{number}{'-semantic' * given.semantic}"
+    for number, arguments in enumerate(ABLATIONS):
+        words, folder = shlex.split(arguments), given.out / str(number)
         run_command([questree, "compare", *words, *shlex.split(common), "--out", str(folder)])
         command = f"`{shlex.join(['questree', 'compare', *words])}`"
         print(f"{command} <!-- prompts {prompts} -->\n\n{(folder / 'table.md').read_text()}", flush=True)
