@@ -52,7 +52,8 @@ class JudgePassages(dspy.Signature):
     """Judge the passages one by one: does each tell a fact that the answer to the question needs? The answer may need
     several facts: a passage is useful, too, if it only tells who or what the question describes, so that the rest can
     be looked up with it, or if it tells a later fact whose link to the question you know or can guess. A passage about
-    something else of the same name is not useful. When you hesitate, call it useful.
+    something else of the same name is not useful. When you hesitate whether a fact is needed, call it
+    useful.
     """
 
     question: str = question_field()

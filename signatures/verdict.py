@@ -41,5 +41,5 @@ class CheckStep(dspy.Signature):
     )
     verdict: Stance = dspy.OutputField(desc="which of the three holds")
     remembered: str = dspy.OutputField(
-        desc="if no passage answers: your own answer from memory, no guess, unless it is the proposed one; may be empty"
+        desc="if no passage answers: another answer than the proposed one, if you know it from memory; else empty"
     )
