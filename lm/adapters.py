@@ -28,6 +28,7 @@ from pydantic_core import PydanticSerializationError
 
 from .repairs import LONGEST, in_shape, json_object, json_value
 
+_format: Any = dspy.Adapter.format  # DSPy tells callbacks of each class's own
 _THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)  # a chat template may have opened them in the prompt
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
@@ -43,15 +44,29 @@ def patient(adapter: dspy.Adapter) -> dspy.Adapter:
     return ours
 
 
+def prompt_of(adapter: dspy.Adapter, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a prompt; an adapter of ours keeps them, until DSPy asks it for the same."""
+    if not isinstance(adapter, _Patient):
+        theirs: list[dict[str, Any]] = adapter.format(signature, demos, inputs)
+        return theirs
+    adapter.written = signature, _format(adapter, signature, demos, inputs)
+    return adapter.written[1]
+
+
 class _Patient:
-    """What our adapters share."""
+    """What our adapters share.
+
+    Attributes:
+        written: a signature, and the messages that `prompt_of` wrote last; empty once they were sent.
+    """
 
     theirs: ClassVar[Any]
+    written: tuple[Any, list[dict[str, Any]]] = None, []
 
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages of a prompt; a callback is told of it once, not once for each class."""
-        messages: list[dict[str, Any]] = dspy.Adapter.format(self, signature, demos, inputs)
-        return messages
+        """Return the messages of a prompt; DSPy has another signature if the model is given native functions."""
+        (written, messages), self.written = self.written, (None, [])
+        return messages if written is signature else _format(self, signature, demos, inputs)
 
     def format_system_message(self, signature: Any) -> str:
         """Return the system message of a signature, which is made of nothing else."""

@@ -17,7 +17,7 @@ from pydantic_core import PydanticUndefined
 from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
 from . import retries
-from .adapters import patient
+from .adapters import patient, prompt_of
 from .episode import Dropped, begin, end, is_replayed
 from .failure import (
     CallFailedError,
@@ -30,7 +30,7 @@ from .failure import (
     shortened,
     without_address,
 )
-from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
+from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .kept_replies import keyed_by_server
 from .limits import check_deadline, limits, time_left
 from .models import is_served
@@ -163,7 +163,7 @@ class _Call:
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
-        settings = {"adapter": with_prompt(self.adapter, self.predict.signature, messages), "trace": trace}
+        settings = {"adapter": self.adapter, "trace": trace}
         if self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
@@ -268,7 +268,7 @@ class _Call:
         defaults = {name: one.default for name, one in fields.items() if one.default is not PydanticUndefined}
         inputs = guarded(defaults | self.inputs, self.predict.signature, self.adapter)
         demos = shown_demonstrations(self.predict, self.adapter)
-        return inputs, demos, self.adapter.format(self.predict.signature, demos, inputs)
+        return inputs, demos, prompt_of(self.adapter, self.predict.signature, demos, inputs)
 
     def described(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the prompt, each message as its role and its text, and how its reply is sampled."""

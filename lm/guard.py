@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Any
 
 import dspy
@@ -65,20 +64,6 @@ def adapter_in_use() -> dspy.Adapter:
             "deadline, record or capsule would hold these calls. Use dspy.ChatAdapter, JSONAdapter or XMLAdapter."
         )
     return dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
-
-
-def with_prompt(adapter: dspy.Adapter, signature: type[dspy.Signature], messages: list[dict[str, Any]]) -> dspy.Adapter:
-    """Return the adapter with a prompt that it has formatted, so that it does not format the same again.
-
-    If it asks by another signature, as for a model's native functions, it formats that.
-    """
-    knowing, own = copy(adapter), adapter.format
-
-    def format(asked: type[dspy.Signature], *inputs: Any, **named: Any) -> list[dict[str, Any]]:
-        return [{**message} for message in messages] if asked is signature else own(asked, *inputs, **named)
-
-    knowing.format = format
-    return knowing
 
 
 def guarded(inputs: dict[str, Any], signature: type[dspy.Signature], adapter: dspy.Adapter) -> dict[str, Any]:

@@ -126,8 +126,12 @@ def note_sent() -> None:
 
 @contextmanager
 def metered(meter: Meter | None, **settings: Any) -> Iterator[None]:
-    """Measure the LM call in this block, under these settings of DSPy; the LM keeps its history, which tells of it."""
-    size = max(dspy.settings.max_history_size, _ENTRIES)
+    """Measure the LM call in this block, under these settings of DSPy; the LM keeps its history, which tells of it.
+
+    The account hears of it from the meter. DSPy would tell it of each module, prompt and reply too, which takes long.
+    """
+    size, account = max(dspy.settings.max_history_size, _ENTRIES), dspy.settings.get(ACCOUNT)
+    settings["callbacks"] = [one for one in dspy.settings.callbacks if one is not account]
     with dspy.context(usage_tracker=meter, disable_history=False, max_history_size=size, **settings):
         yield
 

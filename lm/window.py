@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import dspy
 
+from .adapters import prompt_of
 from .episode import Dropped
 from .failure import CallFailedError
 from .guard import guarded, shown_demonstrations
@@ -140,9 +141,8 @@ def known_window(lm: dspy.BaseLM) -> int | None:
 def _prompt_tokens(predict: dspy.Predict, inputs: dict[str, Any], adapter: dspy.Adapter) -> int:
     """Return the tokens of the prompt without its passages, at most."""
     bare = {**inputs, "passages": []} if "passages" in inputs else inputs
-    messages = adapter.format(
-        predict.signature, shown_demonstrations(predict, adapter), guarded(bare, predict.signature, adapter)
-    )
+    demos, inputs = shown_demonstrations(predict, adapter), guarded(bare, predict.signature, adapter)
+    messages = prompt_of(adapter, predict.signature, demos, inputs)
     return sum(_MESSAGE_TOKENS + most_tokens(_text(message.get("content"))) for message in messages)
 
 
