@@ -7,6 +7,7 @@ reasonings, and is wrong in most of them ("The Dinosaurs! aired on ABC."); its i
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SHORT = (
     r"(?<!\b(?:Mr|Ms|Dr|St|Jr|Sr|Lt|Co|vs|ca|fl))(?<!\b(?:Mrs|Rev|Gen|Gov|Sen|Col|Inc|Ltd|est))"
@@ -30,12 +31,17 @@ _ITEM = re.compile(r"^[ \t]*(?:[-•]|\*(?!\*)|[*_]*(?:Step[ ])?\(?\d{1,2}[.):][
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, without space around them; initials and common abbreviations end none."""
+    return list(_cut(text))
+
+
+@lru_cache(maxsize=512)  # a question cuts its passages and its answer again and again
+def _cut(text: str) -> tuple[str, ...]:
     items = [found.span() for found in _ITEM.finditer(text)]
     numbers = {end for _, end in items}
     ends = [end for found in _END.finditer(text) if (end := found.end()) not in numbers]
     starts = sorted({0, *ends, *(start for start, _ in items)})
     cut = [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-    return [sentence for sentence in cut if sentence]
+    return tuple(filter(None, cut))
 
 
 def without_item_mark(sentence: str) -> str:

@@ -63,7 +63,7 @@ class Account(BaseCallback):
         self._changed = threading.Condition()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Begin a call that DSPy makes for itself, as for a proposal; a program's has a meter, and does not get here."""
+        """Begin a call that DSPy makes for itself, as for a proposal; a call of a program has a meter of its own."""
         remember_lm(instance)
         bound_replies(instance)  # its connection notes what it sends
         meter = Meter(instance, inputs.get("messages") or [{"content": str(inputs.get("prompt") or "")}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..common.sentences import sentences, without_item_mark
@@ -233,9 +234,10 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
     )
 
 
-def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield each run of marks with the fragment that it ends."""
-    start, leads, runs = 0, _leads(content), list(_MARKS.finditer(content))
+@lru_cache(maxsize=128)  # each measure of an answer looks at its marks
+def _marked(content: str) -> tuple[tuple[re.Match[str], str], ...]:
+    """Return each run of marks with the fragment that it ends."""
+    start, leads, runs, found = 0, _leads(content), list(_MARKS.finditer(content)), []
     for marks, end in zip(runs, [*(run.start() for run in runs[1:]), len(content)], strict=False):
         before = content[start : marks.start()].strip()
         fragment = without_item_mark("".join(sentences(before)[-1:])).lstrip(".,;:!? ")
@@ -243,8 +245,9 @@ def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:
         opens = _STOP.search(before[-1:]) and (leads or _GOES_ON.match(after))
         if opens or _SOURCE.fullmatch(fragment):
             fragment = "".join(sentences(after)[:1]).lstrip(".,;:!? ")
-        yield marks, fragment
+        found.append((marks, fragment))
         start = marks.end()
+    return tuple(found)
 
 
 def _leads(content: str) -> bool:

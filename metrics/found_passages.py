@@ -14,6 +14,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import inf
 from typing import Any, Protocol, TypeVar
 
@@ -40,6 +41,7 @@ def normalise_title(title: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", html.unescape(title)).replace("_", " ").casefold().split())
 
 
+@lru_cache(maxsize=2048)  # what a question found is looked at by each measure
 def passage_fingerprint(title: str, text: str) -> str:
     """Return 24 hex digits that tell a passage from others by the letters and digits of its title and text.
 
