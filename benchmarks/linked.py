@@ -25,6 +25,7 @@ from questree.evaluation.attacks.seeded_retriever import seeded
 from questree.evaluation.tables import markdown_of
 from questree.metrics import mean_interval, normalise_title, paired_interval, passage_fingerprint, share_interval
 from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index, read_corpus
+from questree.retrieval.indexes.contents import held_version
 from questree.retrieval.linked.calibration import Case, cases_of, found_by, train
 from questree.retrieval.linked.choice import Choice
 
@@ -77,7 +78,7 @@ class World:
     def index(self, name: str) -> Retriever:
         """An index of the corpus, which is made if it is not there."""
         folder = self.out / name
-        if not folder.exists():
+        if not held_version(folder):
             build_index(self.corpus, folder, kind=name.split(".")[1])
         return load_index(folder, full_check=False)
 
@@ -167,7 +168,8 @@ def copied(passages: Sequence[Passage], copies: int) -> Iterator[Passage]:
 
 def build_copies(corpus: Path, folder: Path, copies: int) -> dict[str, str]:
     """Build links over so many copies of a corpus; what that took."""
-    _, taken = took(lambda: build_index(copied(list(read_corpus(corpus)), copies), folder, kind="linked"))
+    passages = copied(list(read_corpus(corpus)), copies)
+    _, taken = took(lambda: build_index(passages, folder, kind="linked", overwrite=True))
     return {"built in": f"{taken.processor:.0f} s", "build MB": f"{memory('VmHWM'):,.0f}"}
 
 
@@ -210,7 +212,7 @@ def main() -> None:
     asked, lines = [one.question for one in worlds[0].questions["test"][:30]], []
     for copies in given.copies:
         folder, figures = given.out / f"copies-{copies}", given.out / f"copies-{copies}.json"
-        if not folder.exists():
+        if not figures.exists():
             figures.write_text(json.dumps(in_own_process(build_copies, worlds[0].corpus, folder, copies)))
         lines.append(in_own_process(search_copies, folder, asked) | json.loads(figures.read_text()))
     print(f"\n{markdown_of(lines)}")

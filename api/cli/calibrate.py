@@ -100,8 +100,8 @@ def calibrate_links(
     retriever = cast(LinkedRetriever, open_retriever(str(settings.retriever)))
     questions = load_task(task, limit=settings.limit, seed=settings.seed).questions
     choice, measured = calibrate(retriever, questions, test_split, seed=settings.seed)
-    for name, found in measured.items():
-        echo(f"{name}: recall@5 {found.recall}; the whole chain among 15 {found.chains}")
+    for name, (recall, chains) in measured.items():
+        echo(f"{name}: recall@5 {recall}; the whole chain among 15 {chains}")
     choice.save(cast(Path, retriever.choice_file))
     echo(f"kept in {retriever.choice_file}; used with --retriever {settings.retriever}")
 

@@ -15,15 +15,17 @@ from ...data import Question
 from ...metrics import Interval, mean_interval, share_interval
 from ...metrics.found_passages import gold_names, normalise_title, passage_fingerprint
 from ..lists import Array
-from .choice import Choice, Seen, Trees, best_first, look_again, look_first
+from .choice import Choice, Seen, Trees, best_first, look
 from .pool import QuestionTerms
 from .retriever import LinkedRetriever
 
 FEWEST, FOLDS = 20, 4
-_WRONG = 70
-"""Candidates of a question that are shown to the trainer beside the wanted ones; each counts for several."""
+_WRONG = 70  # candidates of a question that the trainer sees beside the wanted ones; each counts for several
 _SIZE = {"max_iter": 100, "max_leaf_nodes": 12, "max_depth": 6, "min_samples_leaf": 30}
 _FIT = {"learning_rate": 0.09, "l2_regularization": 5, "max_features": 0.5, "early_stopping": False}
+
+
+Measured = tuple[Interval, Interval]  # recall@5, and the share of questions that have their whole chain among 15
 
 
 class Case(NamedTuple):
@@ -36,31 +38,10 @@ class Case(NamedTuple):
     weight: float = 1.0
 
 
-class Found(NamedTuple):
-    """Recall@5 of questions, and the share of them that have their whole chain among fifteen."""
-
-    recall: Interval
-    chains: Interval
-
-
 def calibrate(
-    retriever: LinkedRetriever,
-    questions: Mapping[Any, Sequence[Question]],
-    test_split: str = "test",
-    *,
-    seed: int = 0,
-) -> tuple[Choice, dict[str, Found]]:
-    """Return a choice that is trained on questions, and how it and others find the passages of questions apart.
-
-    Args:
-        retriever: over the links that are calibrated.
-        questions: by split; those without known gold passages, or titles that one passage bears, are left out.
-        test_split: on which is measured; it is trained on the others.
-        seed: of the trainer.
-
-    Raises:
-        QuestreeError: if those of fewer than 20 questions to train on stand in the corpus, or of none to measure on.
-    """
+    retriever: LinkedRetriever, questions: Mapping[Any, Sequence[Question]], test_split: str = "test", *, seed: int = 0
+) -> tuple[Choice, dict[str, Measured]]:
+    """Return a choice that is trained on all splits of questions but one, and how it and others do on that one."""
     cases = cases_of(retriever, [asked for name, those in questions.items() if name != test_split for asked in those])
     apart = cases_of(retriever, questions.get(test_split, ()))
     if len(cases) < FEWEST or not apart:
@@ -80,10 +61,7 @@ def calibrate(
 
 
 def cases_of(retriever: LinkedRetriever, questions: Sequence[Question]) -> list[Case]:
-    """Return the questions whose gold passages stand in the corpus, each in one place.
-
-    A passage that stands there twice is found at its first place; a title must be borne by one passage.
-    """
+    """Return the questions whose gold passages stand in the corpus, or whose gold titles one passage each bears."""
     names = [gold_names(asked.known_gold(), asked.gold_titles) for asked in questions]
     wanted, places = set(chain(*names)), defaultdict(list)
     for place, one in enumerate(map(retriever.passages.__getitem__, range(len(retriever.passages)))):
@@ -97,10 +75,10 @@ def cases_of(retriever: LinkedRetriever, questions: Sequence[Question]) -> list[
     return cases
 
 
-def measure(cases: Sequence[Case], found: Sequence[Array]) -> Found:
+def measure(cases: Sequence[Case], found: Sequence[Array]) -> Measured:
     """Return how well cases were answered for which these positions were found, best first."""
     shares = [[np.isin(case.gold, one[:k]).mean() for k in (5, 15)] for case, one in zip(cases, found, strict=True)]
-    return Found(mean_interval([of[0] for of in shares]), share_interval(sum(of[1] == 1 for of in shares), len(cases)))
+    return mean_interval([of[0] for of in shares]), share_interval(sum(of[1] == 1 for of in shares), len(cases))
 
 
 def found_by(choice: Choice, cases: Sequence[Case]) -> list[Array]:
@@ -110,10 +88,10 @@ def found_by(choice: Choice, cases: Sequence[Case]) -> list[Array]:
 
 def train(cases: Sequence[Case], seed: int = 0) -> tuple[Choice, list[Array]]:
     """Return a choice; and for each case the positions, best first, found by one that was not trained on its fold."""
-    before = [look_first(case.question, case.ranking) for case in cases]
+    before = [look(case.question, case.ranking) for case in cases]
     first, scores = _fitted(cases, before, seed)
     at = [(found, of_case) for (found, _), of_case in zip(before, scores, strict=True)]
-    after = [look_again(case.question, case.ranking, *one) for case, one in zip(cases, at, strict=True)]
+    after = [look(case.question, case.ranking, *one) for case, one in zip(cases, at, strict=True)]
     second, again = _fitted(cases, after, seed)
     found = [best_first(one, those, *was)[0] for (one, _), those, was in zip(after, again, at, strict=True)]
     return Choice(first=first, second=second), found

@@ -9,24 +9,13 @@ from .pool import IN, KINDS, OUT, RARE, SAME, SHARED, Candidates, QuestionTerms,
 
 FEATURES = 56
 _NO_RANK = 200
-_FIRST = 3
-"""The seeds that a candidate is compared with one by one."""
+_FIRST = 3  # seeds that a candidate is compared with one by one
 
 
 def features(question: QuestionTerms, those: Candidates, rank: Array, prior: Array) -> Array:
-    """Return (candidates, features) float32.
-
-    Args:
-        question, those: what is asked for, and its candidates.
-        rank: (candidates,) in the retriever that is linked, from 0; -1 for none.
-        prior: (candidates,) how good each is held to be before its links are seen.
-    """
+    """Return (candidates, features); ranks are in the linked retriever, -1 for none; priors how good each seemed."""
     held = (those.weights > 0) * (question.idf / question.total)
-    columns = [
-        *_alone(question, those, held, rank, prior),
-        *_linked(question, those, held),
-        *_beside_first_seeds(those, held),
-    ]
+    columns = [*_alone(question, those, held, rank, prior), *_linked(question, those, held), *_beside(those, held)]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
@@ -37,7 +26,11 @@ def _alone(question: QuestionTerms, those: Candidates, held: Array, rank: Array,
     ordered = np.sort(total)[::-1]
     best = max(float(ordered[0]), 1e-6)
     title = links.title_of[positions]
-    in_title, share = _words_in_title(question, positions)
+    of, head = links.heads.of(positions)
+    at = ranks(head, question.heads)
+    of, told = of[at >= 0], question.idf[at[at >= 0]]
+    in_title = np.bincount(of, told, minlength=len(positions)) / question.total
+    share = np.bincount(of, minlength=len(positions)) / np.maximum(links.heads.lengths(positions), 1)
     ranked = np.where(rank < 0, _NO_RANK, rank)
     lead = (ordered[0] - ordered[1]) / best if len(positions) > 1 else 1
     asked = (len(question.idf), held[ranked == 0].sum(), len(question.titles), lead)
@@ -61,15 +54,6 @@ def _alone(question: QuestionTerms, those: Candidates, held: Array, rank: Array,
     ]
 
 
-def _words_in_title(question: QuestionTerms, positions: Array) -> tuple[Array, Array]:
-    """Return the share of the question's words that titles hold, by how much they tell; and of a title's words."""
-    title, head = question.links.heads.of(positions)
-    at, count = ranks(head, question.heads), len(positions)
-    told = np.bincount(title[at >= 0], question.idf[at[at >= 0]], minlength=count) / question.total
-    words = question.links.heads.lengths(positions)
-    return told, np.bincount(title[at >= 0], minlength=count) / np.maximum(words, 1)
-
-
 def _linked(question: QuestionTerms, those: Candidates, held: Array) -> list[Array]:
     """Return what the seeds say of a candidate: the best link of each kind, and what the two hold together."""
     adds = question.left_open(those.weights[those.seeds]) @ (those.weights / question.total).T
@@ -77,8 +61,7 @@ def _linked(question: QuestionTerms, those: Candidates, held: Array) -> list[Arr
     strength = those.strength[:, None]
     of_seeds = []
     for kind in KINDS:
-        link = those.links[kind]
-        there = link > 0
+        link, there = those.links[kind], those.links[kind] > 0
         value = saturated(link) if kind in (RARE, SHARED) else there
         of_seeds += [strength * value, strength * there * joint, strength * there * adds]
     by_link = those.links[OUT] + those.links[IN]
@@ -91,7 +74,7 @@ def _linked(question: QuestionTerms, those: Candidates, held: Array) -> list[Arr
     return [*columns, (by_link > 0).sum(0), last]
 
 
-def _beside_first_seeds(those: Candidates, held: Array) -> list[Array]:
+def _beside(those: Candidates, held: Array) -> list[Array]:
     """Return how a candidate stands to each of the first seeds."""
     columns = [np.maximum(held - held[those.seeds[:2]].max(0, initial=0), 0).sum(1)]
     for number, seed in enumerate(those.seeds[:_FIRST]):

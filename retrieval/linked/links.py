@@ -20,12 +20,9 @@ from ..lists import Array, Lists, place_among_equals, places_in
 from .names import HEAD, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
 
 FOLDER = "links"
-JOINED = 2_000
-"""Passages that a name joins, and that a title is borne by or named in, at most: more would slow a search."""
-NAMED = 64
-"""Titles, and names, of one passage that count: whoever plants a passage that names a thousand gains nothing by it."""
-_COMMON = 0.01
-"""Of the passages: a title that more of them name is a word like others."""
+JOINED = 2_000  # passages that a name joins, and that a title is borne by or named in: more would slow a search
+NAMED = 64  # titles, and names, of one passage that count: planted passages that name a thousand gain nothing by it
+_COMMON = 0.01  # of the passages: a title that more of them name is a word like others
 _TOGETHER = 2_000
 
 
@@ -48,23 +45,20 @@ class Links:
 
     @classmethod
     def of_passages(cls, words: BM25Retriever, report: Report = lambda _: None, before: Links | None = None) -> Links:
-        """Return the links of the passages of an index, which are read twice; 100,000 of Wikipedia take half a minute.
+        """Return the links of the passages that BM25 is over, which are read twice; 100,000 take half a minute.
 
-        Args:
-            words: BM25 over the passages.
-            report: called with how far it is.
-            before: links of the first of them, of which only those are read again that may name a new title.
+        Where links of the first of them are given, only those of these are read again that may name a new title.
         """
         passages, count = words.passages, len(words.passages)
         known = ((title_hash(one.title), word_hash(one.id)) for one in map(passages.__getitem__, range(count)))
         hashes, ids = np.fromiter(known, np.dtype((np.uint64, 2)), count).T
         titles, order = np.unique(hashes[hashes > 0]), np.argsort(ids, kind="stable")
         title_of, again = places_in(titles, hashes).astype(np.int32), _to_read(before, words)
-        read = _read(passages, again, titles, report)
-        headed, heads, sources, targets, holders, names = map(np.concatenate, zip(*read, strict=True))
+        read = zip(*_read(passages, again, titles, report), strict=True)
+        headed, heads, sources, targets, holders, names = map(np.concatenate, read)
         sources, targets = _distinct(sources, targets, title_of)
-        read_titles = _replaced(before and before.read_titles, again, sources, titles[targets], count)
-        read_names = _replaced(before and before.read_names, again, holders, names, count)
+        read_titles = _replaced(before.read_titles if before else None, again, sources, titles[targets], count)
+        read_names = _replaced(before.read_names if before else None, again, holders, names, count)
         sources, hashes = read_titles.pairs()
         targets = places_in(titles, hashes)
         kept = np.bincount(targets, minlength=len(titles))[targets] <= max(20, _COMMON * count)
@@ -73,7 +67,7 @@ class Links:
         return cls(
             titles,
             title_of,
-            heads=_replaced(before and before.heads, again, headed, heads, count),
+            heads=_replaced(before.heads if before else None, again, headed, heads, count),
             bearers=Lists.of_pairs(title_of[bearing], bearing, len(titles), JOINED),
             links=Lists.of_pairs(sources[kept], targets[kept], count),
             mentions=Lists.of_pairs(targets[kept], sources[kept], len(titles), JOINED),
@@ -96,11 +90,7 @@ class Links:
 
     @classmethod
     def load(cls, folder: Path, passages: int) -> Links:
-        """Map the arrays that `save` wrote; none is read whole.
-
-        Raises:
-            IndexRefused: if they are not there, or not of so many passages.
-        """
+        """Map the arrays that `save` wrote for so many passages; none is read whole."""
         try:
             files = (folder / FOLDER).glob("*.npy")
             found: dict[str, Any] = {file.stem: np.load(file, "r", allow_pickle=False) for file in files}

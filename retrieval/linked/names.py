@@ -14,10 +14,8 @@ import regex
 from ...common.text import words_in
 from ..lists import Array, places_in
 
-LONGEST = 7
-"""Words of a title that is looked for in texts."""
-HEAD = (1 << 31) - 1
-"""The bits by which a word of a title is known."""
+LONGEST = 7  # words of a title that is looked for in texts
+HEAD = (1 << 31) - 1  # bits by which a word of a title is known
 _MARKS, _FACTOR, _BITS = 1 << 24, 0x9E3779B97F4A7C15, (1 << 64) - 1
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
@@ -85,10 +83,7 @@ def marks_of(titles: Array) -> Array:
 
 
 def named_titles(texts: Sequence[Sequence[str]], titles: Array, marks: Array | None = None) -> tuple[Array, Array]:
-    """Return (matches,) in which text a title stands, and (matches,) which of the titles, at each place the longest.
-
-    Texts are lists of words, titles sorted hashes; only many texts are worth making marks of the titles (`marks_of`).
-    """
+    """Return (matches,) in which text, a list of words, a title stands, and which; at each place the longest."""
     lengths = np.array([len(words) for words in texts], np.int64)
     text_of, end_of = np.repeat(np.arange(len(texts)), lengths), np.repeat(np.cumsum(lengths), lengths)
     words = np.fromiter(map(word_hash, chain.from_iterable(texts)), np.uint64, len(text_of))

@@ -14,15 +14,11 @@ from .names import HEAD, named_titles, word_hash
 
 OUT, IN, RARE, SHARED, SAME = KINDS = range(5)
 """Kinds of links: a seed names the candidate, is named by it, shares a rare name, any name, or the title with it."""
-_TAKEN = {OUT: 15, IN: 6, RARE: 10, SHARED: 8}
-"""Candidates that each seed brings of each kind."""
+_TAKEN = {OUT: 15, IN: 6, RARE: 10, SHARED: 8}  # candidates that each seed brings of each kind
 _SEEDS = 12
-_BEARERS = 5
-"""Passages at most for which a title in the question stands."""
-_RARE = 20
-"""Passages that a rare name joins."""
-_REACH = 1_000
-"""Passages that a seed leads to by each kind and are looked at, by its rarest names first."""
+_BEARERS = 5  # passages at most for which a title in the question stands
+_RARE = 20  # passages that a rare name joins
+_REACH = 1_000  # passages that a seed leads to by each kind and are looked at, by its rarest names first
 
 
 class QuestionTerms:
@@ -59,7 +55,7 @@ class QuestionTerms:
     def seeds(self, ranking: Array) -> Array:
         """Return the best passages of a ranking, and the best three that bear a title which the question names."""
         both = dict.fromkeys([*ranking[:_SEEDS].tolist(), *self.bearers(3).tolist()])
-        return np.array(list(both)[: _SEEDS + 8], np.int64)
+        return np.array([*both][: _SEEDS + 8], np.int64)
 
 
 class Candidates(NamedTuple):
@@ -73,40 +69,41 @@ class Candidates(NamedTuple):
 
 
 def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array | None = None) -> Candidates:
-    """Return what was found, the seeds, and what is linked to the seeds, as far as it adds to them.
-
-    A candidate adds to a seed what it holds of the question's words that the seed leaves open. By default the strength
-    of a seed is its score by words, of which the best is 1.
-    """
+    """Return what was found, the seeds, and what is linked to these and holds words that they leave open."""
     pairs = _linked(question.links, seeds)
     given = np.concatenate([found, seeds, question.bearers(_BEARERS)])
-    around = np.unique(np.concatenate([given, *(place for _, place, *_ in pairs)]))
-    links = np.stack([_matrix(len(seeds), around, *pair) for pair in pairs])
+    around = np.unique(np.concatenate([given, *(place for _, place, _ in pairs)]))
+    size = len(seeds) * len(around)
+    cells = [(seed * len(around) + np.searchsorted(around, place), told) for seed, place, told in pairs]
+    sums = [np.bincount(cell, told, minlength=size) for cell, told in cells]
+    links = np.stack(sums).reshape(len(pairs), len(seeds), len(around)).astype(np.float32)
     places = np.searchsorted(around, seeds)
     links[:, np.arange(len(seeds)), places] = 0
     weights = question.weights(around)
     total = weights.sum(1)
-    best = max(float(total.max(initial=0)), 1e-6)
+    highest = max(float(total.max(initial=0)), 1e-6)
     added = question.left_open(weights[places]) @ (weights / question.total).T
     shares = links[RARE] + links[SHARED]
     value = {
-        OUT: added + 0.3 * total / best + 1e-3,
-        IN: added + 0.1 * total / best,
+        OUT: added + 0.3 * total / highest + 1e-3,
+        IN: added + 0.1 * total / highest,
         RARE: added + 0.03 * shares,
         SHARED: added * saturated(shares),
     }
     kept = np.isin(around, given)
     for kind, most in _TAKEN.items():
-        kept |= _best_of_each_seed(np.where(links[kind] > 0, value[kind], 0), most)
+        worth = np.where(links[kind] > 0, value[kind], 0)
+        best = np.argpartition(-worth, min(most, len(around)) - 1, axis=1)[:, :most]
+        kept[best[np.take_along_axis(worth, best, 1) > 0]] = True
     chosen = np.flatnonzero(kept)
-    strength = total[places] / best if strength is None else strength
+    strength = total[places] / highest if strength is None else strength
     return Candidates(around[chosen], weights[chosen], links[:, :, chosen], np.searchsorted(chosen, places), strength)
 
 
 def ranks(positions: Array, ranking: Array) -> Array:
     """Return (positions,) where each stands in the ranking, from 0; -1 where it does not."""
     order = np.argsort(ranking, kind="stable")
-    return np.append(order, -1)[places_in(ranking[order], positions)]
+    return np.asarray(np.append(order, -1)[places_in(ranking[order], positions)])
 
 
 def idf(passages: int, often: Array) -> Array:
@@ -119,42 +116,25 @@ def saturated(told: Array) -> Array:
     return np.asarray(told / (told + 6))
 
 
-def _linked(links: Links, seeds: Array) -> list[tuple[Array, ...]]:
+def _linked(links: Links, seeds: Array) -> list[tuple[Array, Array, Array | None]]:
     """Return for each kind which seed (its number) is linked to which passage, and by how much, if not by 1."""
     own = links.title_of[seeds]
     titled = np.flatnonzero(own >= 0)
     holder, other, often = _followed(*links.names.of(seeds), links.named)
     told, rare = idf(len(links.title_of), often), often <= _RARE
     return [
-        _followed(*links.links.of(seeds), links.bearers)[:2],
-        _followed(titled, own[titled], links.mentions)[:2],
+        (*_followed(*links.links.of(seeds), links.bearers)[:2], None),
+        (*_followed(titled, own[titled], links.mentions)[:2], None),
         (holder[rare], other[rare], told[rare]),
         (holder, other, told),
-        _followed(titled, own[titled], links.bearers)[:2],
+        (*_followed(titled, own[titled], links.bearers)[:2], None),
     ]
 
 
 def _followed(seed: Array, key: Array, lists: Lists) -> tuple[Array, Array, Array]:
-    """Return what the keys of each seed lead to: seed, passage and the length of the list that holds it.
-
-    The lists of a seed are followed in their order up to so many passages, so that no seed slows a search.
-    """
+    """Return what the keys of each seed lead to, up to so many: seed, passage, and the length of the list it is in."""
     often = lists.lengths(key)
     reached = np.cumsum(often) - np.concatenate([[0], np.cumsum(often)])[np.searchsorted(seed, seed)]
     seed, key, often = (of_key[reached <= _REACH] for of_key in (seed, key, often))
     at, passage = lists.of(key)
     return seed[at], passage, often[at]
-
-
-def _matrix(seeds: int, around: Array, seed: Array, place: Array, *told: Array) -> Array:
-    """Return (seeds, around) the sum of what is told of each seed and passage, or how often they come together."""
-    sums = np.bincount(seed * len(around) + np.searchsorted(around, place), *told, minlength=seeds * len(around))
-    return sums.reshape(seeds, len(around)).astype(np.float32)
-
-
-def _best_of_each_seed(values: Array, most: int) -> Array:
-    """Return (around,) whether a passage has one of a seed's so many highest values of (seeds, around), above 0."""
-    best = np.argpartition(-values, min(most, values.shape[1]) - 1, axis=1)[:, :most]
-    marked = np.zeros(values.shape, bool)
-    np.put_along_axis(marked, best, True, 1)
-    return np.asarray(np.any(marked & (values > 0), axis=0))

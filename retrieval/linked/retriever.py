@@ -1,9 +1,8 @@
 """Linked retrieval: one search finds a chain of passages, by the words of the question and by what passages name.
 
-Passages of an encyclopedia name one another. The retriever that is linked finds the first of them; those that its best
-passages name, that name them, or that share a name with them are candidates too (`pool`), and a small model
-chooses among all of these twice: by how they are linked to what the words found best, and then to what it
-chose itself (`features`, `choice`). No LM is asked, and no encoder beside the linked retriever's own.
+The retriever that is linked finds some of them. Those that its best ones name, that name these, or that share a name
+with them (`names`, `links`) are candidates too (`pool`), and a small model chooses among all of them twice: by how they
+are linked to what the words found best, and then to what it chose itself (`features`, `choice`). No LM is asked.
 """
 
 from __future__ import annotations
@@ -32,18 +31,14 @@ from .pool import QuestionTerms
 logger = logging.getLogger(__name__)
 
 KIND = "linked"
-_FOUND = 100
-"""Passages that the linked retriever is asked for, at least."""
+_FOUND = 100  # passages that the linked retriever is asked for, at least
 
 
 class LinkedRetriever(IndexRetriever):
     """Another retriever's best passages, and those that they lead to. Safe in several threads if the other one is.
 
-    Args:
-        base: that is linked; it searches the passages between which the links are, or some of them.
-        words: BM25 over these passages, which tells what of a question a passage leaves open.
-        links, choice: between these passages, and among candidates.
-        choice_file: where a choice of one's own is kept: beside the links.
+    The base searches the passages between which the links are, or some of them. BM25 over these, ``words``, tells what
+    of a question a passage leaves open. A choice of one's own is kept in a file beside the links.
     """
 
     def __init__(
@@ -64,20 +59,11 @@ class LinkedRetriever(IndexRetriever):
         return LinkedRetriever(base, self.words, self.links, self.choice, self.choice_file)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return one list of passages for each query, best first; each says which better one it is linked from.
-
-        Raises:
-            QueryError: if a query is empty, or k is not positive.
-            IndexRefused: if the linked retriever finds a passage that the links do not know.
-        """
+        """Return one list of passages for each query, best first; each says which better one it is linked from."""
         return [self._with_sources(passages) for passages in super().batch(queries, k)]
 
     def asked(self, queries: Sequence[str], k: int = 1) -> list[tuple[QuestionTerms, Array]]:
-        """Return what each query asks for, and (found,) the positions of what the linked retriever finds, best first.
-
-        Raises:
-            IndexRefused: if it finds a passage that the links do not know.
-        """
+        """Return what each query asks for, and the positions of what the linked retriever finds, best first."""
         asked = []
         for query, found in zip(queries, self.base.batch(list(queries), max(k, _FOUND)), strict=True):
             positions = self.links.positions([one.id for one in found])
@@ -100,9 +86,9 @@ class LinkedRetriever(IndexRetriever):
         names = set(zip(*(numbers.tolist() for numbers in self.links.links.of(positions)), strict=True))
         told = []
         for place, passage in enumerate(passages):
-            either = ({(rank, bears[place]), (place, bears[rank])} for rank in range(place))
-            linked = (better.title for better, pair in zip(passages, either, strict=False) if pair & names)
-            told.append(passage.model_copy(update={"linked_from": next(filter(None, linked), "")}))
+            better = (rank for rank in range(place) if {(rank, bears[place]), (place, bears[rank])} & names)
+            source = next(filter(None, (passages[rank].title for rank in better)), "")
+            told.append(passage.model_copy(update={"linked_from": source}))
         return told
 
 
@@ -115,10 +101,10 @@ def _write(order: Order) -> Written:
 
 
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> LinkedRetriever:
-    words, links = BM25.load(folder, manifest, passages, None), Links.load(folder, len(passages))
-    assert isinstance(words, BM25Retriever)
+    words = BM25Retriever.load(folder, passages, manifest.fingerprint, BM25.stored(manifest))
     own = folder.parent.with_name(f"{folder.parent.name}.choice.json")  # beside the index, not in a version of it
-    return LinkedRetriever(words, words, links, Choice.load(own) if own.exists() else Choice.load(), own)
+    choice = Choice.load(own) if own.exists() else Choice.load()
+    return LinkedRetriever(words, words, Links.load(folder, len(passages)), choice, own)
 
 
 _WHAT = "BM25, and the passages that its best ones lead to by the names in them; needs no model"
@@ -150,17 +136,7 @@ def make_links(index: Path, report: Report = lambda _: None) -> Path:
 
 
 def linked(base: Retriever, indexes: Sequence[Path], links: Path | None = None) -> LinkedRetriever:
-    """Return a retriever over the links between the passages that another one searches.
-
-    Args:
-        base: that is linked.
-        indexes: on this machine that it searches. The links of the first are made if it has none yet.
-        links: in place of these, an index of kind ``linked`` over the same passages.
-
-    Raises:
-        QuestreeError: if neither is given.
-        IndexRefused: if the links cannot be read.
-    """
+    """Return a retriever linked by an index of kind ``linked``, or by the links of the first of its indexes here."""
     if isinstance(base, LinkedRetriever):
         return base
     if not links and not indexes:

@@ -282,7 +282,7 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
     before = load_index(folder)
     choice, measured = calibrate(before, questions())
     assert choice.fingerprint == calibrate(before, questions())[0].fingerprint
-    assert [one.recall.n for one in measured.values()] == [20, 4, 4, 4]
+    assert [recall.n for recall, _ in measured.values()] == [20, 4, 4, 4]
     assert choice.card["measured"]
     assert before.choice_file == tmp_path / "own.choice.json"
     choice.save(before.choice_file)
