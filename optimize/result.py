@@ -106,7 +106,7 @@ class Compilation:
             f"{demos} demonstration{'' if demos == 1 else 's'}" if demos else "",
             f"the LM, which was trained: {self.lm.model}" if self.lm is not None else "",
         ]
-        return ", ".join(filter(None, said)) or "nothing"
+        return ", ".join(filter(None, said)) or "nothing; more questions or another optimizer may find more"
 
 
 @dataclass(frozen=True)

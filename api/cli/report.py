@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def bill(calls: int, tokens: int, cost: float) -> str:
     """Return what was spent in words; dollars only if a price is known."""
-    return f"{calls} calls, {tokens:,} tokens" + (f", {dollars(cost)}" if cost else "")
+    return f"{calls:,} calls, {tokens:,} tokens" + (f", {dollars(cost)}" if cost else "")
 
 
 def evaluation_table(evaluations: Mapping[str, Evaluation], *, details: bool = False) -> Any:
