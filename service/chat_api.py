@@ -232,12 +232,9 @@ class SentText:
 def citations_of(asked: AskedQuestion, request: Request, before: int = 0) -> list[dict[str, Any]]:
     """Return what each mark of an answer cites, as OpenAI's annotations, with so many characters before the text."""
     address = permalink(asked, request)
-    marks = list[dict[str, Any]]()
-    for one in asked.citations():
-        place = {"start_index": before + one.start, "end_index": before + one.end}
-        cited = {**place, "title": one.title, "url": f"{address}#cited-{one.number}"}
-        marks.append({"type": "url_citation", "url_citation": cited})
-    return marks
+    places = [(one, {"start_index": before + one.start, "end_index": before + one.end}) for one in asked.citations()]
+    cited = [{**place, "title": one.title, "url": f"{address}#cited-{one.number}"} for one, place in places]
+    return [{"type": "url_citation", "url_citation": one} for one in cited]
 
 
 def refusal_of(asked: AskedQuestion) -> Refused | None:

@@ -81,11 +81,7 @@ class PageAuth(RequestLimits):
 
 
 def door_limits(token: str | None) -> ServerLimits:
-    """Return how long a request to a server of programs may be; the queue of questions bounds its work.
-
-    Args:
-        token: that every request must bring; None serves this machine only.
-    """
+    """Return how long a request may be, and the token that it must bring; the queue of questions bounds the work."""
     return ServerLimits(body=_MOST_BYTES, token=token)
 
 

@@ -48,9 +48,8 @@ class KeptQuestions:
             self._file = self._open.enter_context(writing(folder, "service", shared=True))
             self._make_room()
         except QuestreeError as error:
-            raise QuestreeError(
-                f"Questions cannot be kept in {folder}: {error} Name another folder: --questions."
-            ) from error
+            told = f"Questions cannot be kept in {folder}: {error} Name another folder: --questions."
+            raise QuestreeError(told) from error
 
     def keep(self, asked: AskedQuestion, steps: Sequence[EpisodeStep] | None = None) -> None:
         """Write a question that has ended, and what was asked for it (None: as it stands); several threads may.

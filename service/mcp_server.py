@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
 from ..common.errors import QueryError
-from ..common.manifests import installed_versions
 from ..common.secrets import without_secrets
 from ..common.text import printable
 from ..pages.asked_question import AskedQuestion
@@ -26,6 +25,7 @@ from ..retrieval.base import check_search
 from ..retrieval.serving.server_limits import Refused, RequestLimits
 from ..signatures import AnswerStyle
 from .door import door_limits
+from .mcp_start import bare_server
 from .questions import Service, Waiting
 
 _MOST_PASSAGES = 10_000
@@ -52,18 +52,9 @@ class Answer(BaseModel):
     references: list[FoundPassage]
 
 
-def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
-    """Return the server.
-
-    Args:
-        service: what answers.
-        retriever: what ``search`` searches; without one there is no such tool.
-    """
-    server: MCPServer[Any] = MCPServer(
-        "questree",
-        version=installed_versions(["questree"])["questree"],
-        instructions="Answers questions that need several facts, and cites.",
-    )
+def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[Any] | None = None) -> MCPServer[Any]:
+    """Return the server with its tools, by default a new one; without a retriever there is no tool ``search``."""
+    server = server or bare_server()
     passages: dict[str, Passage] = {}
 
     def shown(found: Iterable[Passage]) -> list[FoundPassage]:
@@ -88,8 +79,7 @@ def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
     ) -> Answer:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
         asked = await _answered(service, context, question, program, answer_style)
-        references = shown(asked.references)
-        return Answer(answer=asked.answer, final_content=asked.told, references=references)
+        return Answer(answer=asked.answer, final_content=asked.told, references=shown(asked.references))
 
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:
@@ -116,12 +106,7 @@ def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
 
 
 def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
-    """Return the server as an application, at ``/mcp``.
-
-    Args:
-        server: from `mcp_server`.
-        token: that every request must bring; None serves this machine only.
-    """
+    """Return the server as an application, at ``/mcp``. Without a token it serves this machine only."""
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard checks host and origin
     app = server.streamable_http_app(
         transport_security=unguarded, max_sessions=_MOST_SESSIONS, session_idle_timeout=_SESSION_SECONDS

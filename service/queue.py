@@ -13,11 +13,7 @@ from .service_limits import ServiceLimits
 
 
 class Queue:
-    """Turns on one event loop, in the order of arrival.
-
-    Args:
-        limits: how many questions run and wait, in all and of one client.
-    """
+    """Turns on one event loop, in the order of arrival, within limits of all questions and of one client's."""
 
     def __init__(self, limits: ServiceLimits):
         self._limits = limits

@@ -95,9 +95,8 @@ def _message(asked: AskedQuestion, status: str, content: list[dict[str, Any]]) -
 def _response(asked: AskedQuestion, request: Request, status: str = "completed") -> dict[str, Any]:
     marks = [{"type": "url_citation", **one["url_citation"]} for one in citations_of(asked, request)]
     message = _message(asked, status, [_text(asked.told, marks)])
-    spent = asked.spent
-    both = spent.tokens_in + spent.tokens_out
-    usage = {"input_tokens": spent.tokens_in, "output_tokens": spent.tokens_out, "total_tokens": both}
+    given, taken = asked.spent.tokens_in, asked.spent.tokens_out
+    usage = {"input_tokens": given, "output_tokens": taken, "total_tokens": given + taken}
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
         **{"id": f"resp_{asked.id}", "object": "response", "created_at": int(asked.asked_at.timestamp())},

@@ -1,6 +1,7 @@
 """questree mcp"""
 
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from ..common.errors import needs_extra
 from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
 from . import options
-from .screen import clear_stdout, echo
+from .screen import echo
 from .serve import SERVED, service_of
 
 
@@ -32,16 +33,22 @@ def mcp(
     from ..retrieval.serving.listener import serve
 
     with needs_extra("mcp"):
-        from ..service.mcp_server import mcp_app, mcp_server
+        from ..service.mcp_start import bare_server
 
     token = read_token(token_file) if http else None
     check_binding(host, token)
-    with clear_stdout(True):  # stdout is for the protocol
-        service = service_of(Experiment(settings), programs, questions, ServiceLimits())
-        retriever = next((one.retriever for one in service.programs.values() if one.retriever is not None), None)
-        server = mcp_server(service, retriever)
+    server = bare_server(greeted := Event(), loaded := Event())
+    asked = Thread(target=server.run, daemon=True)
     if not http:
-        server.run()
+        asked.start()  # it keeps stdout for the protocol: what libraries print goes to stderr
+        greeted.wait(1)  # importing them would slow its first answer
+    from ..service.mcp_server import mcp_app, mcp_server
+
+    service = service_of(Experiment(settings), programs, questions, ServiceLimits())
+    mcp_server(service, next(filter(None, (one.retriever for one in service.programs.values())), None), server)
+    loaded.set()
+    if not http:
+        asked.join()
         return
 
     def ready(address: str) -> None:

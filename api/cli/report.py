@@ -23,11 +23,7 @@ def bill(calls: int, tokens: int, cost: float) -> str:
 
 
 def evaluation_table(evaluations: Mapping[str, Evaluation], *, details: bool = False) -> Any:
-    """Return six rows, and a column for each evaluation; the title says "simulated" where any of them is.
-
-    Args:
-        details: add the rows of the rest, and a column that explains each row.
-    """
+    """Return six rows, or with details all, each explained; a column for each evaluation, and "simulated" above it."""
     figures = {head: _figures(one) | (_details(one) if details else {}) for head, one in evaluations.items()}
     lines = [
         {"": name, **{head: one.get(name, "") for head, one in figures.items()}, "what it is": _explained(name)}

@@ -106,11 +106,7 @@ def _address(given: str | None, tracking_uri: str) -> str:
 
 
 def service_of(
-    experiment: "Experiment",
-    programs: list[str],
-    questions: Path,
-    limits: ServiceLimits,
-    examples: Sequence[str] = (),
+    experiment: "Experiment", programs: list[str], questions: Path, limits: ServiceLimits, examples: Sequence[str] = ()
 ) -> "Service":
     """Return what answers by these programs; a question may take as long as the deadline, where there is one."""
     from ..service import KeptQuestions, Service

@@ -53,10 +53,7 @@ def test_programs_are_served_and_their_answers_kept(workplace):
     with served("serve", "direct", "again=direct", "--port", "0", "--questions", "kept") as (process, said):
         assert "(the LM is simulated)" in said
         address = said.split(" at ")[1].split(" ")[0]
-        asked = {
-            "question": PLUTO,
-            "program": "again",
-        }
+        asked = {"question": PLUTO, "program": "again"}
         reply = httpx.post(f"{address}/ask", json=asked, timeout=60).json()
         assert reply["state"] == "answered", reply
         page = httpx.get(f"{address}/questions/{reply['id']}").text

@@ -20,6 +20,7 @@ from questree.retrieval import BM25Retriever, Passage
 from questree.retrieval.serving.listener import running
 from questree.service import mcp_server as mcp_module
 from questree.service.mcp_server import mcp_app, mcp_server
+from questree.service.mcp_start import bare_server
 
 TOKEN = "a-token-that-is-long-enough"
 
@@ -150,7 +151,6 @@ def test_a_call_that_is_cancelled_asks_nothing_more(make_service, tap):
 
     async def talk() -> None:
         async with Client(mcp_server(service, None)) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["ask"]
             call = asyncio.create_task(client.call_tool("ask", {"question": RIVER.question}))
             await asyncio.to_thread(tap.wait_for, 1)
             (question,) = service._questions.values()
@@ -182,6 +182,20 @@ def test_a_client_that_disconnects_stops_its_question(make_service, tap):
             asyncio.run(talk(address))
         assert ended.wait(30)
         assert tap.asked == 1
+
+
+def test_an_agent_is_greeted_before_the_tools_are_loaded(make_service):
+    server = bare_server(greeted := threading.Event(), loaded := threading.Event())
+
+    async def talk() -> list[str]:
+        async with Client(server) as client:
+            listing = asyncio.create_task(client.list_tools())
+            assert await asyncio.to_thread(greeted.wait, 30)
+            mcp_server(make_service(), None, server)
+            loaded.set()
+            return [tool.name for tool in (await listing).tools]
+
+    assert asyncio.run(talk()) == ["ask"]
 
 
 def test_on_stdin_and_stdout(workplace):

@@ -64,8 +64,7 @@ def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_servic
         page = client.get("/runs/1/index.html").text
         assert "Left out: " in page
         assert "what the run direct is about cannot be read" in page
-        assert "<b>searchain</b>" in page
-        assert "<b>direct</b>" not in page
+        assert ("<b>searchain</b>" in page, "<b>direct</b>" in page) == (True, False)
 
 
 def test_a_folder_without_runs_says_so(make_service, tmp_path):
@@ -100,9 +99,8 @@ def test_a_record_whose_trace_is_in_unity_catalog_can_be_read():
 
 
 def runs_page(make_service, tracking: Tracking, mlflow: str = "") -> str:
-    with TestClient(
-        create_app(make_service(), tracking=tracking, mlflow=mlflow), base_url="http://localhost"
-    ) as client:
+    app = create_app(make_service(), tracking=tracking, mlflow=mlflow)
+    with TestClient(app, base_url="http://localhost") as client:
         return str(client.get("/runs").text)
 
 
@@ -121,9 +119,7 @@ def test_tracked_runs_are_listed_and_none_of_them_is_markup(make_service, tmp_pa
     assert "127.0.0.1:5000" not in runs_page(make_service, tracking)
 
 
-def test_a_tracked_run_without_questions_shows_scores_and_parameters_and_leads_to_mlflow(
-    make_service, tmp_path, tracking_store
-):
+def test_a_tracked_run_without_questions_shows_what_it_has_and_leads_to_mlflow(make_service, tmp_path, tracking_store):
     tracking = Tracking(uri=tracking_store(tmp_path))
     with tracking.run("<img src=x>", {"task": "<b>"}, simulated=True) as run:
         run.figures({"score": 0.25})
@@ -134,8 +130,7 @@ def test_a_tracked_run_without_questions_shows_scores_and_parameters_and_leads_t
         page = client.get(f"/runs/{run.id}/index.html").text
         assert "This run holds no questions to look at" in page
         assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
-        told = ("&lt;img src=x&gt;", "&lt;b&gt;", "0.25", "The LM is simulated")
-        assert all(one in page for one in told)
+        assert all(one in page for one in ("&lt;img src=x&gt;", "&lt;b&gt;", "0.25", "The LM is simulated"))
         for absent in (f"{run.id}/questions.html", f"{foreign.id}/index.html", f"{'0' * 32}/index.html"):
             assert client.get(f"/runs/{absent}").status_code == 404
 
@@ -165,8 +160,7 @@ def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_se
         shown = trees(ours)
         assert shown == trees(theirs)
         assert shown[0] != shown[1]
-        begin = client.get(f"/runs/{direct.id}/index.html").text
-        assert "<dt>lm.simulated</dt><dd>True</dd>" in begin
+        assert "<dt>lm.simulated</dt><dd>True</dd>" in client.get(f"/runs/{direct.id}/index.html").text
         answer = client.get(f"/runs/{direct.id}/question-1-1.html").text
         assert 'href="http://127.0.0.1:5000/#/experiments/1/traces/' in answer
         assert "its trace in MLflow holds them" in answer
@@ -212,8 +206,7 @@ def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
             tree = ReasoningTree(question=id)
             first = tree.grow(None, query=id, answer=answer, source="lm")
             tree.grow(first, query="the same", answer="the same", source="lm")
-            scores = {"em": float(answer == "right")}
-            said = {"answer": answer, "tree": tree, "scores": scores, "trace": TRACE}
+            said = {"answer": answer, "tree": tree, "scores": {"em": float(answer == "right")}, "trace": TRACE}
             records.append(Record(id=id, question=id, answers=("right",), **said))
         keep(folder, records, f"run{number}", program=f"p{number}", lm={"name": "simulated/x"})
     study = Study("many", ShownRuns([folder]), mlflow=mlflow)
@@ -234,12 +227,7 @@ def test_a_long_list_has_parts(monkeypatch):
 def test_each_run_stands_beside_the_first_and_steps_that_differ_are_told():
     study = study_of({"q": "right"}, {"q": "wrong"}, {"q": "right"})
     names = [name for name in study.names() if name.startswith("question-1")]
-    assert names == [
-        "question-1.html",
-        *(f"question-1-{n}.html" for n in (1, 2)),
-        "question-1-with-3.html",
-        "question-1-3.html",
-    ]
+    assert names == [f"question-1{which}.html" for which in ("", "-1", "-2", "-with-3", "-3")]
     page = study.page("question-1.html") or ""
     assert "They part at" in page
     assert page.count("<b>differs</b>") == 1
