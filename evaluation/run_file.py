@@ -7,6 +7,7 @@ So its tables must be exactly these, and what is read at a time must be no more 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sqlite3
 import threading
@@ -160,7 +161,7 @@ class WritableFile(RunFile):
     def __init__(self, path: Path, store: sqlite3.Connection):
         super().__init__(path, store)
         self._waiting: list[_Writing] = []
-        self._last_call: int | None = None
+        self._calls: itertools.count[int] | None = None
         self._queue = threading.Lock()
 
     def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -195,11 +196,11 @@ class WritableFile(RunFile):
 
     def new_call(self) -> int:
         """Return the number of a new call among the payments."""
-        with self._queue:
-            if self._last_call is None:
-                self._last_call = self.rows("SELECT coalesce(max(call), 0) FROM payments")[0][0]
-            self._last_call += 1
-            return self._last_call
+        if self._calls is None:
+            with self._alone:  # and not the queue: whoever writes holds this one, and then asks for the queue
+                last = self.rows("SELECT coalesce(max(call), 0) FROM payments")[0][0]
+                self._calls = self._calls or itertools.count(last + 1)
+        return next(self._calls)
 
     def note_sent(self, call: int, run: int | None, sent: Spent) -> None:
         """Keep what was sent for a call by now, before it is sent; what cannot be written goes before the next."""

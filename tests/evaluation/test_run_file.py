@@ -85,6 +85,18 @@ def hot(run, folder):
     return folder
 
 
+def test_a_writer_never_waits_for_the_number_of_a_call(tmp_path, monkeypatch):
+    with writing(tmp_path, "evaluation") as file:
+        look_up = file.rows
+
+        def rows(*query):
+            assert not file._queue.locked()  # which a writer asks for while it holds the file
+            return look_up(*query)
+
+        monkeypatch.setattr(file, "rows", rows)
+        assert [file.new_call(), file.new_call()] == [1, 2]
+
+
 def test_a_killed_run_is_read_as_it_was_and_put_right_by_its_owner(run, tmp_path):
     killed = hot(run, tmp_path / "killed")
     before = {path.name: path.read_bytes() for path in killed.iterdir()}
