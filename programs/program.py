@@ -83,8 +83,8 @@ class Program(dspy.Module):
         super().__init__()
         self.retriever = None if retriever is None or not self.searches else as_retriever(retriever)
         self.settings = settings or self.Settings()
-        index = f", from the index {self.retriever.name}" if self.retriever else ""
-        self.__doc__ = f"Answer a question that needs several facts{index}, with citations."  # for `dspy.Tool`
+        index = f", from the index {self.retriever.name}, with citations" if self.retriever else ""
+        self.__doc__ = f"Answer a question that needs several facts{index}."  # for `dspy.Tool`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Answer a question, as `forward` says. `dspy.Tool` offers an LM the two arguments that are named below."""

@@ -88,9 +88,10 @@ def test_a_rehearsal_takes_as_many_calls_with_each_adapter(adapter, mini):
 
 def test_a_program_is_a_tool_with_named_arguments(mini):
     program = questree.program("searchain", retriever=mini.index)
-    tool = dspy.Tool(program, name="look_up", desc="Answer a question from an encyclopedia.")
-    assert tool.args["question"] == {"type": "string"}
-    assert tool.args["answer_style"]["default"] == "short"
+    assert dspy.Tool(questree.program("direct")).desc == "Answer a question that needs several facts."
+    tool = dspy.Tool(program, name="look_up")
+    assert tool.desc == "Answer a question that needs several facts, from the index words, with citations."
+    assert (tool.args["question"], tool.args["answer_style"]["default"]) == ({"type": "string"}, "short")
     assert list(tool.args) == ["question", "answer_style"]
     question = mini.dev[0].question
     assert tool(question=question).answer == program(question=question).answer == program(question).answer

@@ -45,8 +45,8 @@ def test_each_call_and_each_search_is_shown_with_its_seconds(client, monkeypatch
         monkeypatch.setattr(f"questree.lm.{timed}.perf_counter", clock)
     reply = client.post("/ask", json=ASKED).json()
     page = client.get(f"{reply['permalink']}/calls").text
-    assert len(re.findall(r"LM call · [1-9]\d*\.00 s", page)) == reply["spent"]["calls"]
-    assert re.findall(r"search: “(.+?)” · [1-9]\d*\.00 s", page) == [node["query"] for node in reply["tree"]["nodes"]]
+    assert len(re.findall(r"LM call · [1-9]\d*\.000 s", page)) == reply["spent"]["calls"]
+    assert re.findall(r"search: “(.+?)” · [1-9]\d*\.000 s", page) == [node["query"] for node in reply["tree"]["nodes"]]
 
 
 def test_events_are_the_tree_as_it_grows(client):
