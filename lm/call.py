@@ -130,8 +130,7 @@ class _Call:
         self.rollout = self.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
-        self.spent = list[Spent]()
-        self.dropped = list[Dropped]()
+        self.spent, self.dropped = list[Spent](), list[Dropped]()
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -139,8 +138,7 @@ class _Call:
             while True:
                 check_deadline(self.name)
                 check_followed()
-                fitted = fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop)
-                self.leave_out(*fitted)
+                self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
                 try:
                     return remember_shown(self.request(), self.inputs)
                 except (AdapterParseError, _PartialReplyError) as error:
