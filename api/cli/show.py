@@ -54,9 +54,10 @@ def show(
     text = StringIO()
     console = Screen(file=text if out else None)
     runs = _runs(source)
+    several, named = (question or why) and len(runs) > 1 and not as_json, ", ".join(run.name for run in runs)
     options.refuse(
         ((question or why or jsonl) and not runs, f"{source} is no evaluation: it has no questions to show"),
-        ((question or why) and len(runs) > 1 and not as_json, f"{source} holds several runs: name one, or add --json"),
+        (several, f"{source} holds several runs ({named}): name one, as {source}/NAME, or add --json"),
     )
     if jsonl:
         for line in lines_of(Path(source)):

@@ -58,7 +58,7 @@ def test_a_result_of_several_lines_as_json_is_a_list(words, names, questree, mad
     ("show both/searchain q --why --json", "leave --format and --json out"),
     ("show both/searchain q --format mermaid --json", "--json is no tree"),
     ("show both/searchain --format html", "name the question"),
-    ("show both q", "holds several runs"),
+    ("show both q", "several runs (searchain, searchain-without-retrieval)"),
     ("show both --why", "holds several runs"),
     ("show compiled/program q", "is no evaluation"),
     ("prompts oner --out text --page page", "leave one of them out"),
