@@ -261,9 +261,7 @@ def test_what_is_grounded(one: Record, grounded: bool):
         ({"gold_titles": ("Sweden",)}, False),
     ],
 )
-def test_what_is_grounded_goes_by_the_gold_passages_where_they_are_known(
-    gold: dict[str, tuple[str, ...]], grounded: bool
-):
+def test_what_is_grounded_goes_by_gold_passages_where_they_are_known(gold: dict[str, tuple[str, ...]], grounded: bool):
     assert is_grounded(record("Sweden").model_copy(update=gold)) is grounded
 
 

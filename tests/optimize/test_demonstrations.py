@@ -186,9 +186,7 @@ def test_a_prompt_of_which_nothing_is_written_or_annotated_is_named(mini):
         ),
     ],
 )
-def test_a_label_stands_only_where_the_passage_states_the_answer_about_that_subject(
-    query, answer, title, sentence, stated
-):
+def test_a_label_stands_only_where_the_passage_states_the_answer_of_its_subject(query, answer, title, sentence, stated):
     assert states(query, answer, title, sentence) == stated
 
 

@@ -50,9 +50,7 @@ def test_every_optimizer_is_tried_here():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_the_same_when_loaded(
-    name, mini, tmp_path
-):
+def test_every_optimizer_keeps_candidates_and_gives_a_program_that_answers_the_same_when_loaded(name, mini, tmp_path):
     on_disk = []
     compiled = mini.compiled(
         optimizer(name, **SMALL[name]),

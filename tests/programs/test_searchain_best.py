@@ -597,9 +597,7 @@ def test_only_a_passage_that_holds_the_whole_recalled_answer_cannot_contradict_i
 
 
 @pytest.mark.parametrize(("sources", "answer"), [(1, "Prague"), (2, "Vienna")])
-def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_it_only_where_one_is_enough(
-    sources, answer, scripted
-):
+def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_only_where_one_is_enough(sources, answer, scripted):
     chain = {"planned_chain": [planned(BIRTH, "Vienna", sure=True)]}
     scripted(chain, verdict("contradicts", "Prague"), {"final_content": "It is.", "answer": answer})
     prediction = searchain(min_independent_passages=sources)(question=QUESTION)

@@ -221,9 +221,7 @@ def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, pa
     assert {p.id for p in QdrantRetriever.connect(at)(QUERY, k=50)} <= {p.id for p in passages[20:50]}
 
 
-def test_an_upload_that_another_one_replaces_ends_and_writes_nothing_into_it(
-    fake, passages, tiny_checkpoint, monkeypatch
-):
+def test_an_upload_that_another_one_replaces_ends_and_writes_nothing(fake, passages, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr("questree.retrieval.qdrant.upload._POINTS_TOGETHER", 1)
     at, began = f"{fake[1]}/c{uuid.uuid4().hex}", []
 

@@ -109,15 +109,13 @@ def test_a_stream_tells_its_usage_only_if_asked_to(client, options):
 def test_what_was_said_before_may_have_any_form(client):
     image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    before = [
+    said = [
         {"role": "user", "content": [image, {"type": "text", "text": "What is this?"}]},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "A river."},
     ]
     last = {"role": "user", "content": [{"type": "text", "text": RIVER.question}]}
-    whole = client.chat.completions.create(
-        model="searchain", messages=[*before, last], stream=None, stream_options=None
-    )
+    whole = client.chat.completions.create(model="searchain", messages=[*said, last], stream=None, stream_options=None)
     assert "Vltava" in whole.choices[0].message.content
 
 
