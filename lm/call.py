@@ -32,9 +32,9 @@ from .failure import (
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .kept_replies import keyed_by_server
-from .limits import check_deadline, limits, time_left
+from .limits import check_deadline, deadline, limits, time_left
 from .models import is_served
-from .parallel import APART, AbandonedError, within
+from .parallel import APART, within
 from .progress import check_followed, listener, told_call
 from .replies import fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
@@ -166,10 +166,11 @@ class _Call:
             settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
         try:
-            with keyed_by_server(lm), metered(meter, **settings):
+            with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
                 given = {"lm": lm, "config": self.config, "demos": demos, **inputs}
                 without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
-                reply = within(_patience(lm), partial(self.predict, **given), without_thread)
+                ask = partial(self.predict, **given)  # on a thread, the connection keeps to the time
+                reply = within(seconds, ask, without_thread) if on_loop() else ask()
         except AdapterParseError:
             self.refuse_partial(lm)
             raise
@@ -177,8 +178,7 @@ class _Call:
             failed = error
             raise
         finally:
-            # of an abandoned request, whose thread may be about to end, nothing else is known
-            history = [] if isinstance(failed, AbandonedError) else list(lm.history)
+            history = list(lm.history)
             spent = meter.end(history, failed) if meter else stored.spent if stored else Spent()
             self.spent.append(spent)
             self.cached = spent.cached > 0

@@ -45,9 +45,12 @@ def limit_process(new: Limits) -> None:
 
 
 @contextmanager
-def deadline() -> Iterator[None]:
-    """Begin a question: its time runs, or that of the question it is part of, whichever ends first."""
-    seconds = limits().deadline
+def deadline(seconds: float | None = None) -> Iterator[None]:
+    """Begin a question, or a request of so many seconds: its time runs, or that of the question it is part of.
+
+    Whichever ends first counts.
+    """
+    seconds = limits().deadline if seconds is None else seconds
     end = _until.get() if seconds is None else min(_until.get(), clock() + seconds)
     token = _until.set(end)
     try:

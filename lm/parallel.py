@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLateError
 from concurrent.futures import wait as wait_for
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from math import inf
 from typing import Any, TypeVar
@@ -78,42 +78,7 @@ def _add_to_trace(calls: list[Any]) -> None:
 
 
 class AbandonedError(LMTimeoutError):
-    """A request whose time is over; its connection is closed, and its thread ends."""
-
-
-class _Wait:
-    """Whether somebody still waits for a task, and how to end the task if not."""
-
-    def __init__(self) -> None:
-        self._lock, self._over = threading.RLock(), False
-        self._close: Callable[[], None] | None = None
-
-    def hold(self, close: Callable[[], None] | None) -> None:
-        """Note what ends the task from now on; do it at once if nobody waits."""
-        with self._lock:
-            self._close = close
-            if close and self._over:
-                close()
-
-    def give_up(self) -> None:
-        """Close what the task uses, so that it ends."""
-        with self._lock:
-            self._over = True
-            self.hold(self._close)
-
-
-_wait: ContextVar[_Wait | None] = ContextVar("questree_wait", default=None)
-
-
-def close_if_abandoned(close: Callable[[], None] | None) -> None:
-    """Close a connection when the task that uses it is abandoned by `within`; at once if it was already.
-
-    Args:
-        close: called on another thread, while the connection may be read; of several connections, the last counts.
-            None when the task has done with it: it stays open whatever becomes of the task.
-    """
-    if wait := _wait.get():
-        wait.hold(close)
+    """A task whose time is over; its connection is closed, or a thread that nobody waits for ends it."""
 
 
 def within(
@@ -122,8 +87,7 @@ def within(
     """Run the task in a copy of the caller's context; return its result if it comes in time.
 
     A client's timeout bounds only each wait for the next bytes. A server that sends a byte now and then, or keeps a
-    connection alive with blanks, would hold the client for ever. What the task noted with `close_if_abandoned` is
-    closed when the time is over, so its thread ends.
+    connection alive with blanks, would hold the client for ever.
 
     Args:
         seconds: infinity for no bound.
@@ -137,14 +101,12 @@ def within(
         return awaited(_cancelled_after(seconds, without_thread or partial(_on_worker, task)))
     if seconds == inf:
         return task()
-    wait = _Wait()
-    outcome = on_thread(partial(_held, wait, task))
+    outcome = on_thread(task)
     try:
         return outcome.result(seconds)
     except TooLateError:
         if outcome.done():  # the task's own error
             raise
-        wait.give_up()
         raise _abandoned(seconds) from None
 
 
@@ -155,23 +117,13 @@ async def _cancelled_after(seconds: float, request: Callable[[], Coroutine[Any, 
 
 
 async def _on_worker(task: Callable[[], T]) -> T:
-    """Run the task on a thread of the event loop; cancelled, end it as `within` does when its time is over."""
-    wait = _Wait()
-    try:
-        alone = anyio.CapacityLimiter(1)  # the pool's own limit would make it wait while its time runs
-        return await anyio.to_thread.run_sync(partial(_held, wait, task), abandon_on_cancel=True, limiter=alone)
-    except asyncio.CancelledError:
-        wait.give_up()
-        raise
+    """Run the task on a thread of the event loop; cancelled, leave the thread to itself."""
+    alone = anyio.CapacityLimiter(1)  # the pool's own limit would make it wait while its time runs
+    return await anyio.to_thread.run_sync(task, abandon_on_cancel=True, limiter=alone)
 
 
 def _abandoned(seconds: float) -> AbandonedError:
     return AbandonedError(f"no whole reply within {seconds:.1f} s")
-
-
-def _held(wait: _Wait, task: Callable[[], T]) -> T:
-    _wait.set(wait)
-    return task()
 
 
 def on_thread(task: Callable[[], T]) -> Future[T]:

@@ -1,7 +1,7 @@
-"""The connection to an LM's server: a reply has a largest size, and ends when nobody waits for it any more.
+"""The connection to an LM's server: a reply has a largest size, and ends with the time of its request.
 
-DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, and each reply that was
-abandoned would keep one of its hundred connections.
+DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, or one of which a byte
+comes now and then.
 
 DSPy takes a word for the end of a reply that it does not know for "stop", also where the reply was cut or broke off. Of
 an error, its client shows the message where OpenAI puts it, and nothing else. Other servers of its API put it
@@ -19,14 +19,13 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing, suppress
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 import dspy
 
 from ..common.forks import renew_in_forks
-from .parallel import close_if_abandoned
+from .limits import time_left
 from .spent import note_sent
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
@@ -77,11 +76,46 @@ class BoundedTransport(transports.StdlibTransport):
         response._chunks = _read(_Body(response.status), response._chunks)
         return response
 
-    def _send_request(self, conn: Any, *given: Any, **more: Any) -> None:
-        """Send the request, unless nobody waits for its reply any more."""
-        close_if_abandoned(partial(_shut, conn.sock))
+    def _open(self, *given: Any, connect_timeout: float, **more: Any) -> Any:
+        """Connect."""
+        connection = super()._open(*given, connect_timeout=_in_time(connect_timeout), **more)
+        connection.sock = _TimedSocket(connection.sock)
+        return connection
+
+    def _send_request(self, *given: Any, **more: Any) -> None:
+        """Send the request."""
         note_sent()
-        super()._send_request(conn, *given, **more)
+        super()._send_request(*given, **more)
+
+
+class _TimedSocket:
+    """A socket whose waits end with the time of the request that uses it."""
+
+    def __init__(self, held: socket.socket) -> None:
+        self._held, self._seconds = held, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
+    def settimeout(self, seconds: float) -> None:
+        """Bound each wait."""
+        self._seconds = seconds
+        self._held.settimeout(_in_time(seconds))
+
+    def recv(self, size: int) -> bytes:
+        """Wait for the next bytes.
+
+        Raises:
+            TimeoutError: if there is no time left, also where bytes come without a pause.
+        """
+        if time_left() <= 0:
+            raise TimeoutError("the time of the request is over")
+        self.settimeout(self._seconds)
+        return self._held.recv(size)
+
+
+def _in_time(seconds: float) -> float:
+    return max(min(seconds, time_left()), 0.001)  # 0 would be no wait at all, which is another error
 
 
 class BoundedAsyncTransport(transports.StdlibAsyncTransport):
@@ -136,7 +170,6 @@ def _read(body: _Body, pieces: Any) -> Iterator[bytes]:
         for piece in pieces:
             yield body.add(piece)
     yield body.rest()
-    close_if_abandoned(None)  # another request may use the connection from here on
 
 
 async def _read_async(body: _Body, pieces: Any) -> AsyncIterator[bytes]:
@@ -177,9 +210,3 @@ def _as_openai_says(body: bytes) -> bytes:
     error = error if isinstance(error, dict) else held if isinstance(held, dict) else {}
     said = error.get("message") or error.get("detail") or body.decode(errors="replace").strip()[:_SHOWN]
     return json.dumps({"error": {**error, "message": said if isinstance(said, str) else json.dumps(said)}}).encode()
-
-
-def _shut(connection: socket.socket) -> None:
-    """Close a connection, and wake the thread that reads from it; its own `close` would not."""
-    with suppress(OSError):  # it may be closed already
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -5,7 +5,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -15,7 +14,6 @@ import pytest
 from questree import program
 from questree.lm import transport
 from questree.lm.limits import Limits, limited
-from questree.lm.parallel import AbandonedError, close_if_abandoned, within
 
 TEXT = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
@@ -71,15 +69,11 @@ def served() -> Iterator[Callable[..., SimpleNamespace]]:
 def test_a_connection_is_closed_when_its_question_has_failed_and_the_client_lives_on(first, served):
     world = served(WHOLE)
     program("direct")(question="What?")  # the first request of a process takes longer: it imports the client
-    world.first, others = first, {*threading.enumerate()}
+    world.first = first
     with limited(Limits(deadline=0.5)):
         failed = [program("direct")(question="What?").failure.cause for _ in range(3)]
     assert {*failed} <= {"timeout", "deadline"}
     assert all(world.closed.acquire(timeout=20) for _ in range(3))
-    readers = [thread for thread in {*threading.enumerate()} - others if thread.name == "questree"]
-    for reader in readers:
-        reader.join(20)
-    assert not any(reader.is_alive() for reader in readers)
     world.first = WHOLE
     assert program("direct")(question="What?").answer == "Paris"
 
@@ -132,34 +126,9 @@ def test_a_reply_of_exactly_the_largest_size_is_read(room, cause, served, monkey
     assert (failure and failure.cause) == cause
 
 
-def test_a_task_that_connects_after_it_was_abandoned_is_closed_at_once():
-    given_up, closed = threading.Event(), threading.Event()
-
-    def late() -> None:
-        given_up.wait(20)
-        close_if_abandoned(closed.set)
-
-    with pytest.raises(AbandonedError):
-        within(0.01, late)
-    given_up.set()
-    assert closed.wait(20)
-
-
-def test_a_connection_that_was_given_back_is_left_open():
-    closed: list[str] = []
-    end = threading.Event()
-
-    def task(last: str) -> None:
-        close_if_abandoned(partial(closed.append, "first"))
-        close_if_abandoned(partial(closed.append, "second"))
-        if last == "given back":
-            close_if_abandoned(None)
-        end.wait(20)
-
-    for last in ("given back", "held"):
-        with pytest.raises(AbandonedError):
-            within(0.5, partial(task, last))
-    end.set()
-    assert closed == ["second"]
-    close_if_abandoned(partial(closed.append, "nobody waits here"))
-    assert closed == ["second"]
+@pytest.mark.parametrize("timeout", [0.3, 60])
+def test_a_reply_of_which_bytes_come_without_end_ends_with_the_time_of_its_request(timeout, served):
+    world = served(CHUNKED, b"1\r\n \r\n")
+    with limited(Limits(deadline=1, timeout=timeout, retries=0)):
+        assert program("direct")(question="What?").failure.cause in ("timeout", "deadline")
+    assert world.closed.acquire(timeout=20)
