@@ -35,7 +35,7 @@ from .kept_replies import keyed_by_server
 from .limits import check_deadline, deadline, limits, time_left
 from .models import is_served
 from .parallel import APART, within
-from .progress import check_followed, listener, told_call
+from .progress import can_send, check_followed, listener, told_call
 from .replies import fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
@@ -162,6 +162,8 @@ class _Call:
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
         settings = {"adapter": self.adapter, "trace": trace}
+        if dspy.settings.send_stream and not can_send():
+            settings["send_stream"] = None
         if self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None

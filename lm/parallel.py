@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLateError
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from math import inf
@@ -135,11 +136,9 @@ def on_thread(task: Callable[[], T]) -> Future[T]:
     outcome = Future[T]()
     run = partial(copy_context().run, _into, outcome, task)
     if dspy.settings.send_stream is not None:
-        try:
+        with suppress(RuntimeError):  # a thread of the user's own
             anyio.from_thread.run_sync(_on_loop, run, outcome)
             return outcome
-        except RuntimeError:  # a thread of the user's own
-            run = partial(copy_context().run, _into, outcome, partial(_unsent, task))
     threading.Thread(target=run, name="questree", daemon=True).start()
     return outcome
 
@@ -154,11 +153,6 @@ def _on_loop(run: Callable[[], None], outcome: Future[Any]) -> None:
     _on_loops.add(thread)
     thread.add_done_callback(_on_loops.discard)
     thread.add_done_callback(lambda _: outcome.cancel())  # if the loop ended before the thread began
-
-
-def _unsent(task: Callable[[], T]) -> T:
-    with dspy.context(send_stream=None):
-        return task()
 
 
 def _into(outcome: Future[T], task: Callable[[], T]) -> None:

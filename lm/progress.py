@@ -122,6 +122,14 @@ def check_followed() -> None:
         raise CallFailedError("deadline", "nobody reads the stream any more")
 
 
+def can_send() -> bool:
+    """Return whether DSPy can send what an LM writes: from an event loop and its threads, and from no other thread."""
+    try:
+        return on_loop() or anyio.from_thread.run_sync(bool) is False
+    except RuntimeError:
+        return False
+
+
 def tell(event: Event) -> None:
     """Tell an event to whoever listens."""
     logger.info("%s", event)
