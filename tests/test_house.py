@@ -25,7 +25,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "optimize": 5085,  # 4500
     "api": 4330,  # 3900
     "simulate": 2795,  # 2100
-    "lm": 3085,  # 1900
+    "lm": 3075,  # 1900
     "data": 2700,  # 2700
     "common": 1400,  # 1200
     "service": 1950,  # with pages 2700
