@@ -1,7 +1,7 @@
 """An MCP server before it has tools: it greets an agent while the programs and the index are loaded."""
 
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
@@ -18,10 +18,8 @@ def bare_server(greeted: Event | None = None, loaded: Event | None = None) -> MC
             await anyio.to_thread.run_sync(loaded.wait)
         return await answer(request)
 
-    version, about = (
-        installed_versions(["questree"])["questree"],
-        "Answers questions that need several facts, and cites.",
-    )
+    version = installed_versions(["questree"])["questree"]
+    about = "Answers questions that need several facts, and cites."
     server: MCPServer[Any] = MCPServer("questree", version=version, instructions=about)
-    server.middleware.append(wait)
+    server.middleware.append(cast(Any, wait))
     return server
