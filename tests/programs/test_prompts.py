@@ -1,6 +1,7 @@
 """The text of every predictor's prompt stands in tests/prompts, so that a change of a prompt is seen in review.
 
-After a change that is meant: ``QUESTREE_WRITE_PROMPTS=1 pytest tests/programs/test_prompts.py``, then read the diff.
+After a change that is meant, and then read the diff:
+``QUESTREE_WRITE_PROMPTS=1 .venv/bin/python -m pytest tests/programs/test_prompts.py``.
 """
 
 import os
