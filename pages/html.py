@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..common.text import printable
+from ..metrics import without_marks
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the stylesheet and the scripts, which a page asks for at ``static/``."""
@@ -32,14 +33,12 @@ def as_html(template: str, *, root: str | None = "/", **values: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("questree.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    made = Environment(
+        loader=PackageLoader("questree.pages"), autoescape=True, undefined=StrictUndefined, finalize=_shown
     )
+    made.trim_blocks = made.lstrip_blocks = True
+    made.filters["without_marks"] = without_marks
+    return made
 
 
 def _shown(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..programs import Node, ReasoningTree
 from ..programs.basis import is_judged, tone_of
+from ..programs.modules.verdict import agree
 from ..programs.tree import without_repeats
 from ..programs.tree_views import NodeView, given_up, node_view
 from ..retrieval import Passage
@@ -23,7 +24,7 @@ class Step(NamedTuple):
         view: what is said of it.
         tone: a class for how it stands (`tone_of`).
         mark: how its number is drawn: full, half or open.
-        source: the number of the reference that is its passage; None if that is not cited.
+        source: the number of the reference that is its passage; None if that is not cited, or does not support it.
         passage: the text of its passage, with the supporting sentence marked.
         branches: what was given up at it, each as its steps.
         forgone: the same in a line; empty if nothing was.
@@ -75,12 +76,13 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
     ):
         beside = (step.id for step in steps if step.parent == root.parent)
         above = (step.id for step in steps if step.id == root.parent)
-        at.setdefault(next(beside, next(above, None)), []).append(_branch(root, under))
+        if branch := [node for node in _branch(root, under) if not _asked_anew(node, steps)]:
+            at.setdefault(next(beside, next(above, None)), []).append(branch)
 
     def drawn(node: Node) -> Step:
-        shown = passage_marked(node.passage.text, [node.support]) if node.passage else []
         mark = "full" if node.support or is_judged(node) else "half" if node.answer else "open"
-        source = numbers.get(node.passage.id) if node.passage else None
+        read = node.passage if mark == "full" else None
+        shown, source = (passage_marked(read.text, [node.support]), numbers.get(read.id)) if read else ([], None)
         return Step(node, node_view(node, tree), tone_of(node), mark, source, shown)
 
     def branches(id: int | None) -> list[list[Step]]:
@@ -90,6 +92,12 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
     shown = [drawn(one)._replace(branches=branches(one.id), forgone=lines.get(one.id, "")) for one in steps]
     is_path = [node.parent for node in path] == [None, *(node.id for node in path)][:-1]
     return Reasoning(shown, branches(None), lines.get(None, ""), is_path and bool(steps))
+
+
+def _asked_anew(node: Node, path: Sequence[Node]) -> bool:
+    """Return whether a step of the path has the node's answer, or where it has none, its query."""
+    same = (agree(node.answer, one.answer or "") if node.answer else node.query == one.query for one in path)
+    return not is_judged(node) and any(same)
 
 
 def _branch(root: Node, under: dict[int | None, list[Node]]) -> list[Node]:

@@ -100,9 +100,9 @@ def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
 def _recalled(node: Node, _: ReasoningTree | None) -> str:
     if node.support and node.passage:
         return f"recalled, confirmed by {_name(node.passage)}"
-    if node.passage:
-        return f"recalled, not confirmed by {_name(node.passage)}"
-    return f"recalled, not confirmed: {_read(node)}" if node.found else "recalled, not checked"
+    if node.found and not node.single_source:
+        return f"recalled, not confirmed: {_read(node)}"
+    return f"recalled, not confirmed by {_name(node.passage)}" if node.passage else "recalled, not checked"
 
 
 def _corrected(node: Node, tree: ReasoningTree | None) -> str:

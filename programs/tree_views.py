@@ -99,7 +99,7 @@ def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
 
 
 def given_up(branches: Sequence[Sequence[Node]]) -> str:
-    """Return branches that were given up as a line: "Verne → Nantes; Bonn"; none of those that came to nothing."""
+    """Return branches that were given up as a line: "Verne → Nantes; Bonn"."""
     distinct = list(dict.fromkeys(filter(None, map(_chain, branches))))
     return "; ".join(distinct[:_MOST]) + f"; {len(distinct) - _MOST} more" * (len(distinct) > _MOST)
 
@@ -108,8 +108,7 @@ _MOST = 6
 
 
 def _chain(branch: Sequence[Node]) -> str:
-    came_to = [_short(_asked(node) if is_judged(node) else node.answer or "") for node in branch]
-    named = [name for name in came_to if name]
+    named = [_short(_asked(node) if is_judged(node) else node.answer or f"{node.query} not found") for node in branch]
     return " → ".join(named[:_MOST]) + " …" * (len(named) > _MOST)
 
 
