@@ -71,9 +71,8 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
         under.setdefault(node.parent, []).append(node)
     numbers = {passage.id: number for number, passage in reversed(list(enumerate(references, start=1)))}
     at: dict[int | None, list[list[Node]]] = {}
-    for root in (
-        node for node in tree.nodes if node.id not in behind and (node.parent is None or node.parent in behind)
-    ):
+    roots = [node for node in tree.nodes if node.id not in behind and node.parent in {None, *behind}]
+    for root in roots:
         beside = (step.id for step in steps if step.parent == root.parent)
         above = (step.id for step in steps if step.id == root.parent)
         if branch := [node for node in _branch(root, under) if not _asked_anew(node, steps)]:
