@@ -99,7 +99,7 @@ def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
 
 
 def given_up(branches: Sequence[Sequence[Node]]) -> str:
-    """Return branches that were given up as a line: "Verne → Nantes; Bonn"."""
+    """Return branches that were given up as a line: "Verne → Nantes; Bonn"; without what was not looked up."""
     distinct = list(dict.fromkeys(filter(None, map(_chain, branches))))
     return "; ".join(distinct[:_MOST]) + f"; {len(distinct) - _MOST} more" * (len(distinct) > _MOST)
 
@@ -108,8 +108,12 @@ _MOST = 6
 
 
 def _chain(branch: Sequence[Node]) -> str:
-    named = [_short(_asked(node) if is_judged(node) else node.answer or f"{node.query} not found") for node in branch]
+    named = [name for node in branch if (name := _short(_asked(node) if is_judged(node) else _came_to(node)))]
     return " → ".join(named[:_MOST]) + " …" * (len(named) > _MOST)
+
+
+def _came_to(node: Node) -> str:
+    return node.answer or (f"{node.query} not found" if node.found else "")
 
 
 def _asked(node: Node) -> str:

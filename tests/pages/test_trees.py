@@ -48,7 +48,7 @@ def test_a_step_that_was_only_asked_anew_is_not_given_up():
     tree = ReasoningTree(question="?")
     tree.grow(None, query="where", source="unsolved")
     tree.grow(None, query="the birthplace", answer="Salzburg, Austria", source="lm")
-    tree.grow(None, query="the town", source="unsolved")
+    tree.grow(None, query="the town", source="unsolved", found=(Passage(id="p", text=""),))
     tree.grow(None, query="where", answer="Salzburg", source="lm")
     assert reasoning(tree).steps[0].forgone == "the town not found"
 
