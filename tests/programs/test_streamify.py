@@ -17,7 +17,7 @@ from questree.simulate.server import running
 
 @pytest.fixture(scope="module")
 def engine() -> SimulatedEngine:
-    return SimulatedEngine(Mind(World(QUESTIONS), Traits(knows=0.5, plans=0.6)))
+    return SimulatedEngine(Mind(World(QUESTIONS), Traits(knows=0.5, plans=0.6, malformed=0)))
 
 
 @pytest.fixture(scope="module")
