@@ -77,7 +77,7 @@ class BoundedTransport(transports.StdlibTransport):
         return response
 
     def _open(self, *given: Any, connect_timeout: float, **more: Any) -> Any:
-        """Connect."""
+        """Open a connection whose waits end with the time of the request."""
         connection = super()._open(*given, connect_timeout=_in_time(connect_timeout), **more)
         connection.sock = _TimedSocket(connection.sock)
         return connection
@@ -98,7 +98,7 @@ class _TimedSocket:
         return getattr(self._held, name)
 
     def settimeout(self, seconds: float) -> None:
-        """Bound each wait."""
+        """Set the longest wait."""
         self._seconds = seconds
         self._held.settimeout(_in_time(seconds))
 
