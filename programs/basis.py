@@ -85,9 +85,7 @@ def tone_of(node: Node) -> Tone:
 def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
     """Return how a node stands, such as "found in Sweden", "recalled, confirmed by IKEA" or "not looked up".
 
-    Args:
-        node: of the tree.
-        tree: tells what the LM recalled before a correction.
+    With its tree, it is also told what the LM recalled before a correction.
     """
     if node.ended:
         return _ENDS.get(node.ended, node.ended)
@@ -177,15 +175,7 @@ def standing_of(prediction: Any) -> Standing:
 def standing(
     tree: ReasoningTree, answer: str, references: Sequence[Passage], rests_on: Basis | None, *, weak: bool = False
 ) -> Standing:
-    """Return how an answer stands.
-
-    Args:
-        tree: its reasoning.
-        answer: empty if there is none.
-        references: the passages that it cites.
-        rests_on: see `basis`.
-        weak: whether a cited passage lacks most of what it is cited for.
-    """
+    """Return how an answer stands; it is weak if a cited passage lacks most of what it is cited for."""
     steps = steps_behind(tree)
     found = tuple(bool(node.support) for node in steps)
     if not answer:

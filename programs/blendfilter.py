@@ -147,7 +147,7 @@ class BlendFilter(Program):
             references,
             passages=kept,
             retrieved=distinct([knowledge.passages for knowledge in blended.values()]),
-            samples=[sample for sample, _, _ in samples],
+            samples=list(map(answer_of, samples)),
             misnumbered=sum(one.misnumbered for one in filtered),
         )
 
@@ -186,23 +186,13 @@ class BlendFilter(Program):
             return [Filtered(passages) for passages in sets]
         if self.settings.filter == "union":
             sets = [distinct(sets)]
-
-        def keep(passages: list[Passage]) -> Filtered:
-            kept: Filtered = self.knowledge_filter(question=question, passages=passages, topic=topic)
-            return kept
-
-        return run_parallel([partial(keep, passages) for passages in sets])
+        keep = partial(self.knowledge_filter, question=question, topic=topic)
+        return run_parallel([partial(keep, passages=passages) for passages in sets])
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
         """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""
-
-        def draw(config: dict[str, float]) -> Sample:
-            drawn: Sample = self.knowledge_answer(
-                question=question, answer_style=answer_style, passages=passages, config=config
-            )
-            return drawn
-
-        return usable([partial(draw, config) for config in self.sampling()])
+        draw = partial(self.knowledge_answer, question=question, answer_style=answer_style, passages=passages)
+        return usable([partial(draw, config=config) for config in self.sampling()])
 
     def sampling(self) -> list[dict[str, float]]:
         """Return the LM's options for each sample; those after the first have a rollout of their own."""

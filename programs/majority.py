@@ -27,11 +27,6 @@ def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
 
     Each draw has a temperature and a rollout of its own, or the client's cache would give all of them one reply.
 
-    Args:
-        draw: reasons with the LM that is configured when it is called.
-        count: how many times.
-        temperature: above 0.
-
     Returns:
         What was drawn, without the draws whose replies could not be used: the others vote.
 
@@ -52,21 +47,20 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
     Raises:
         CallFailedError: the first one, if there is no result; or one that is not about a reply alone.
     """
-    results = run_parallel([partial(_unless_unusable, task) for task in tasks])
+
+    def result_of(task: Callable[[], T]) -> T | CallFailedError:
+        try:
+            return task()
+        except CallFailedError as error:
+            if error.failure.cause in ("unparsable", "truncated"):
+                return error
+            raise
+
+    results = run_parallel([partial(result_of, task) for task in tasks])
     drawn = [one for one in results if not isinstance(one, CallFailedError)]
     if not drawn:
         raise next(one for one in results if isinstance(one, CallFailedError))
     return drawn
-
-
-def _unless_unusable(task: Callable[[], T]) -> T | CallFailedError:
-    """Return the task's result, or its failure if no reply could be read whole."""
-    try:
-        return task()
-    except CallFailedError as error:
-        if error.failure.cause in ("unparsable", "truncated"):
-            return error
-        raise
 
 
 def answer_of(sampled: Sample) -> str:

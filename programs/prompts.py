@@ -45,12 +45,7 @@ def rendered_prompts(program: Program) -> list[RenderedPrompt]:
 
 
 def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
-    """Return the prompt of one predictor, written by the adapter that is configured.
-
-    Args:
-        name: of the predictor.
-        predictor: with its instructions and demonstrations.
-    """
+    """Return the prompt of one predictor, written by the adapter that is configured."""
     adapter = adapter_in_use()
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
@@ -61,12 +56,7 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
 
 
 def differences(before: list[RenderedPrompt], after: list[RenderedPrompt]) -> dict[str, str]:
-    """Return what differs between the prompts of two programs, as a unified diff for each predictor that differs.
-
-    Args:
-        before: of one program.
-        after: of another, or of the same one compiled.
-    """
+    """Return what differs between the prompts of two programs, as a unified diff for each predictor that differs."""
     texts = [{prompt.predictor: prompt.text for prompt in prompts} for prompts in (before, after)]
     diffs = {}
     for name in dict.fromkeys([*texts[0], *texts[1]]):

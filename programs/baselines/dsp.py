@@ -69,12 +69,16 @@ class DSP(Program):
             context, thoughts, last = self.search(tree, last, context, findings, hop)
             if hop > 1:  # before the first hop nothing was known; marks number what the hop before found
                 findings = f"{findings} {without_marks(thoughts)}".strip()
-        drop_replaced(tree, context)
-        samples = self.predict(tree.question, answer_style, context, findings)
-        answer, content, references = majority(samples, answer_of, answer_style)
-        return answered(
-            tree, answer, content, references, passages=context, samples=[sampled for sampled, _, _ in samples]
+        kept = {passage.id for passage in context}
+        for node in tree.nodes:
+            if node.ended == "kept" and node.passage and node.passage.id not in kept:
+                tree.update(node, ended="filtered out")  # the last hop's took its place
+        asked = {"question": tree.question, "answer_style": answer_style, "passages": context, "findings": findings}
+        samples: list[Sample] = sample(
+            lambda: self.knowledge_answer(**asked), self.settings.samples, self.settings.temperature
         )
+        answer, content, references = majority(samples, answer_of, answer_style)
+        return answered(tree, answer, content, references, passages=context, samples=list(map(answer_of, samples)))
 
     def search(
         self, tree: ReasoningTree, last: Node | None, context: list[Passage], findings: str, hop: int
@@ -97,24 +101,6 @@ class DSP(Program):
         by_query = dict(zip(queries, found, strict=True))
         nodes = [tree.add_search(last, query, passages, kept=fused, round=hop) for query, passages in by_query.items()]
         return fused, drawn[0][1], nodes[0]
-
-    def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage], findings: str) -> list[Sample]:
-        """Return the sampled answers."""
-        return sample(
-            lambda: self.knowledge_answer(
-                question=question, answer_style=answer_style, passages=context, findings=findings
-            ),
-            self.settings.samples,
-            self.settings.temperature,
-        )
-
-
-def drop_replaced(tree: ReasoningTree, context: list[Passage]) -> None:
-    """Mark the passages of earlier hops that the last hop's took the place of."""
-    kept = {passage.id for passage in context}
-    for node in tree.nodes:
-        if node.ended == "kept" and node.passage and node.passage.id not in kept:
-            tree.update(node, ended="filtered out")
 
 
 def fuse(found: list[list[Passage]]) -> list[Passage]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 from pydantic import Field
 
@@ -60,24 +62,20 @@ class MultiHop(Program):
                 break
             found = self.retrieve(query, self.settings.k)
             last = tree.add_search(last, query, found, round=hop)
-            new = self.take_notes(question, notes, query, passages, found)
+            asked = {"question": question, "notes": notes, "query": query}
+            new = taken_down(self.new_notes, passages, found, **asked)
             queries[query] = len(new)
             notes = [*notes, *new]
             passages = distinct([passages, found])
-        asked = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
-        answer, content, references = cited_answer(self.notes_answer, passages, **asked)
+        given = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
+        answer, content, references = cited_answer(self.notes_answer, passages, **given)
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
         return answered(tree, answer, content, references, passages=noted, notes=tuple(notes))
 
     def next_query(self, question: str, notes: list[str], queries: dict[str, int]) -> str:
         """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.
 
-        One that was made before is no demonstration.
-
-        Args:
-            question: of the user.
-            notes: so far.
-            queries: made before, each with how many notes came of it.
+        One that was made before is no demonstration. ``queries`` tells how many notes came of each.
         """
         made = [f"{query} → {count or 'no'} note{'s' * (count != 1)}" for query, count in queries.items()]
         reply = call(self.hop_query, question=question, notes=notes, queries=made)
@@ -88,34 +86,22 @@ class MultiHop(Program):
         note(reply, kind, exemplary=not repeats)
         return "" if repeats else query
 
-    def take_notes(
-        self, question: str, notes: list[str], query: str, before: list[Passage], found: list[Passage]
-    ) -> list[str]:
-        """Return what is new in the passages that were found; their numbers count those found before as well."""
-        if not found:
-            return []
-        known = distinct([before, found])
-        shown = numbered_among(known, found)
-        reply = call(self.new_notes, question=question, notes=notes, query=query, passages=shown)
-        new = stated(without_loose_marks(one, len(known)) for one in reply.new_notes)
-        note(reply, "some" if new else "none", judged_by_marks(reply, new, before, found))
-        return new
 
+def taken_down(predict: dspy.Predict, before: list[Passage], found: list[Passage], **inputs: Any) -> list[str]:
+    """Return what a call takes down of the passages that were found, as texts; their marks count those before as well.
 
-def judged_by_marks(
-    reply: dspy.Prediction, texts: list[str], before: list[Passage], found: list[Passage]
-) -> list[Judgement]:
-    """Return which of the passages that a prompt showed are useful: those that the texts mark.
-
-    One that was found before is not judged: what was told of it need not be told again.
+    A passage that a text marks is judged useful. One that was found before is not judged: what was told of it need not
+    be told again.
     """
-    numbers, known = numbers_of(distinct([before, found])), {passage.id for passage in before}
-    marks = marks_in(texts)
-    return [
-        Judgement([passage], numbers[passage.id] in marks)
-        for passage in shown_of(found, reply)
-        if passage.id not in known
-    ]
+    if not found:
+        return []
+    known, old = distinct([before, found]), {passage.id for passage in before}
+    reply = call(predict, passages=numbered_among(known, found), **inputs)
+    written = [reply.summary] if "summary" in reply else reply.new_notes
+    texts = stated(without_loose_marks(one, len(known)) for one in written)
+    numbers, marks, new = numbers_of(known), marks_in(texts), [p for p in shown_of(found, reply) if p.id not in old]
+    note(reply, "some" if texts else "none", [Judgement([one], numbers[one.id] in marks) for one in new])
+    return texts
 
 
 def marks_in(texts: list[str]) -> set[int]:

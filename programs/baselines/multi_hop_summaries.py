@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
-from ...common.text import query_or_none, text_or_none
+from ...common.text import query_or_none
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
@@ -13,9 +13,9 @@ from ...signatures.summaries import AnswerFromSummaries, SummarizePassages, Writ
 from ..demonstrations import note
 from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered_among, without_loose_marks
+from ..references import distinct
 from ..tree import ReasoningTree
-from .multi_hop import judged_by_marks
+from .multi_hop import taken_down
 
 
 class MultiHopSummariesSettings(ProgramSettings):
@@ -65,24 +65,8 @@ class MultiHopSummaries(Program):
                 tried.append(query)
             found = self.retrieve(query, self.settings.k)
             last = tree.add_search(last, query, found, round=hop)
-            summaries += self.summarize(summarize, question, summaries, passages, found)
+            summaries += taken_down(summarize, passages, found, question=question, summaries=summaries)
             passages = distinct([passages, found])
         asked = {"question": question, "answer_style": answer_style, "summaries": summaries}
         answer, content, references = cited_answer(self.summaries_answer, passages, **asked)
         return answered(tree, answer, content, references, passages=passages, summaries=tuple(summaries))
-
-    def summarize(
-        self, summarize: dspy.Predict, question: str, summaries: list[str], before: list[Passage], found: list[Passage]
-    ) -> list[str]:
-        """Return the summary of what was found, alone in a list; an empty list if nothing helps.
-
-        The numbers of its passages count those found before as well.
-        """
-        if not found:
-            return []
-        known = distinct([before, found])
-        shown = numbered_among(known, found)
-        reply = call(summarize, question=question, summaries=summaries, passages=shown)
-        summary = text_or_none(without_loose_marks(reply.summary, len(known))) or ""
-        note(reply, "some" if summary else "none", judged_by_marks(reply, [summary], before, found))
-        return [summary] if summary else []

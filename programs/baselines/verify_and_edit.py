@@ -73,7 +73,9 @@ class VerifyAndEdit(Program):
         """Verify and edit each sentence of the reasoning, and answer from the result."""
         verified = run_parallel([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
         for one in verified:
-            node = add_verified(tree, node, one)
+            changed = normalise(one.edited) != normalise(one.sentence)
+            fields = {"answer": one.edited, "source": "corrected" if changed else "lm", "passage": one.passage}
+            node = tree.grow(node, round=2, query=one.query, **fields)
         edited = [one.edited for one in verified]
         answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=edited)
         references = distinct([[one.passage] for one in verified if one.passage])
@@ -88,16 +90,3 @@ class VerifyAndEdit(Program):
         """Ask about one sentence, search, and edit it."""
         query = self.verification.ask(question, sentence)
         return self.verification.edit(query, sentence, self.retrieve(query, self.settings.k))
-
-
-def add_verified(tree: ReasoningTree, parent: Node, verified: Verified) -> Node:
-    """Add the verifying question to the tree, with the edited sentence as its answer; return its node."""
-    changed = normalise(verified.edited) != normalise(verified.sentence)
-    return tree.grow(
-        parent,
-        round=2,
-        query=verified.query,
-        answer=verified.edited,
-        source="corrected" if changed else "lm",
-        passage=verified.passage,
-    )

@@ -77,16 +77,7 @@ class EvidenceReading(dspy.Module):
         queries: list[str],
         searches_left: int,
     ) -> Reading:
-        """Return what the LM reads.
-
-        Args:
-            question: of the user.
-            answer_style: the form of the answer.
-            known: the facts of the call before.
-            passages: to read, those of the known facts among them.
-            queries: searched for so far, without the question.
-            searches_left: rounds of searches that may follow.
-        """
+        """Return what the LM reads in the passages, those of the known facts (of the call before) among them."""
         reply = call(
             self.read,
             question=question,

@@ -1,6 +1,7 @@
 """Programs that decide by themselves when to search: their calls, and what each prompt holds."""
 
 import re
+from functools import partial
 from itertools import count
 
 import dspy
@@ -11,6 +12,7 @@ from steps import last_step, titled
 
 from questree import program
 from questree.programs.baselines.flare import masked
+from questree.programs.baselines.multi_hop import taken_down
 from questree.programs.baselines.search_agent import in_tags
 from questree.programs.demonstrations import contradicts, is_exemplary, judgements_of, kind_of
 from questree.programs.modules.searches import up_to_search
@@ -140,7 +142,7 @@ def test_a_query_that_was_made_before_ends_the_search_of_multi_hop_summaries(scr
 
 def test_notes_of_a_passage_without_a_gold_title_are_no_demonstration():
     def noted(text: str):
-        module = program("multi-hop", retriever=TableRetriever({})).take_notes
+        module = partial(taken_down, program("multi-hop", retriever=TableRetriever({})).new_notes)
         given = {"question": Q, "notes": [], "query": "q", "before": titled("A"), "found": titled("AB")}
         return last_step(module, {"new_notes": [text]}, **given)
 
