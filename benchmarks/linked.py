@@ -215,7 +215,8 @@ def main() -> None:
         if not figures.exists():
             figures.write_text(json.dumps(in_own_process(build_copies, worlds[0].corpus, folder, copies)))
         lines.append(in_own_process(search_copies, folder, asked) | json.loads(figures.read_text()))
-    print(f"\n{markdown_of(lines)}")
+    if lines:
+        print(f"\n{markdown_of(lines)}")
 
 
 if __name__ == "__main__":
