@@ -1,8 +1,8 @@
 """The pages that people look at, as functions from data to HTML: no server, no files read but the templates here."""
 
-from .answer_pages import answer_page as answer_page
 from .html import STATIC as STATIC
 from .html import as_html as as_html
+from .question_page import answer_page as answer_page
 from .trees import Reasoning as Reasoning
 from .trees import Step as Step
 from .trees import passage_marked as passage_marked

@@ -91,3 +91,9 @@ def shown_answer(asked: AnsweredQuestion) -> dict[str, Any]:
         start = one.end
     pieces.append((asked.final_content[start:], None))
     return {"asked": asked, "content": pieces, "sources": asked.sources(), "styles": STYLES}
+
+
+def answer_page(answered: Any, *, simulated: bool) -> str:
+    """Return a prediction, or what a run kept of one, as a page that is one file by itself."""
+    asked = AnsweredQuestion.of_prediction(answered, simulated=simulated)
+    return as_html("one_answer.html", root=None, **shown_answer(asked))

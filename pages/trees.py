@@ -44,7 +44,7 @@ class Reasoning(NamedTuple):
     """A tree as it is drawn.
 
     Attributes:
-        steps: the path behind the answer, or while it is sought, the youngest one.
+        steps: the path behind the answer, without one the passages that it cites; while sought, the youngest path.
         beside: what was given up and hangs at none of them.
         forgone: the same in a line.
         is_path: whether each step follows from the one before it, so that a line can be drawn.
@@ -64,12 +64,14 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
         references: what the answer cites; a step tells the number of its passage.
         growing: whether the answer is still sought.
     """
-    path = tree.last_path() if growing else tree.nodes_behind_answer()
+    numbers = {passage.id: number for number, passage in reversed(list(enumerate(references, start=1)))}
+    read = {node.passage.id: node for node in reversed(tree.nodes) if node.passage}
+    cited = [read[one.id] for one in references if one.id in read]
+    path = tree.last_path() if growing else tree.nodes_behind_answer() or cited
     steps, behind = without_repeats(path), {node.id for node in path}
     under: dict[int | None, list[Node]] = {}
     for node in tree.nodes:
         under.setdefault(node.parent, []).append(node)
-    numbers = {passage.id: number for number, passage in reversed(list(enumerate(references, start=1)))}
     at: dict[int | None, list[list[Node]]] = {}
     roots = [node for node in tree.nodes if node.id not in behind and node.parent in {None, *behind}]
     for root in roots:

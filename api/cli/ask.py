@@ -104,7 +104,7 @@ def _written(prediction: Any, form: Form) -> str:
     from ..programs.tree_views import as_mermaid, as_text
 
     if form == "html":
-        from ..pages.answer_pages import answer_page
+        from ..pages.question_page import answer_page
 
         return answer_page(prediction, simulated=_is_simulated())
     if form == "mermaid":

@@ -26,7 +26,7 @@ def demo(
     from ..common.files import write_atomically
     from ..data import MINI_CORPUS
     from ..experiment import Experiment
-    from ..pages.answer_pages import answer_page
+    from ..pages.question_page import answer_page
     from ..parts import load_or_build
     from .ask import ask_live
     from .compile import compile

@@ -201,7 +201,7 @@ def _tree(record: "Record", form: Form, *, simulated: bool) -> str:
 
     tree = record.tree or ReasoningTree(question=record.question)  # a fault in a program leaves none
     if form == "html":
-        from ..pages.answer_pages import answer_page
+        from ..pages.question_page import answer_page
 
         return answer_page(record, simulated=simulated)
     if form == "mermaid":

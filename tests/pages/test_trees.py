@@ -59,6 +59,8 @@ def test_paths_that_led_nowhere_are_told():
         passage = Passage(id=title, title=title, text="")
         tree.grow(None, query="?", source="passage", passage=passage, ended="rejected")
     assert reasoning(tree).steps == []
+    cited = reasoning(tree, [Passage(id="Rhine", title="Rhine", text="")])
+    assert [(step.source, step.forgone) for step in cited.steps] == [(1, "Elbe")]
     assert reasoning(tree).forgone == "Elbe; Rhine"
     assert "<summary>read: Elbe; Rhine</summary>" in drawn(tree)
     assert drawn(tree).count("read, does not help") == 2
