@@ -91,40 +91,29 @@ def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
         return _ENDS.get(node.ended, node.ended)
     if is_judged(node):
         return _FATES[kind_of(node)]
-    told = {"lm": _recalled, "corrected": _corrected, "completed": _found, "unsolved": _unsolved}[node.source]
-    return told(node, tree) + ("; one source contradicts the LM" if node.single_source else "")
+    return _came_by(node, tree) + ("; one source contradicts the LM" if node.single_source else "")
 
 
-def _recalled(node: Node, _: ReasoningTree | None) -> str:
-    if node.support and node.passage:
-        return f"recalled, confirmed by {_name(node.passage)}"
+def _came_by(node: Node, tree: ReasoningTree | None) -> str:
+    """Return how a step came by its answer, and what the passages say of it."""
+    name = (node.passage.title or node.passage.id) if node.passage else ""
+    read = f"{len(node.found)} passage{'s' * (len(node.found) != 1)} read"
+    stands = bool(node.support and node.passage)
+    if node.source == "unsolved":
+        return f"not found: {read}" if node.found else "not looked up"
+    if node.source == "completed" and not stands:
+        return "a guess: no passage names it" if node.found or node.passage else "read in the passages below"
+    if node.source == "completed":
+        return f"found in {name}"
+    if node.source == "corrected":
+        by = f"corrected by {name}" if stands else "corrected; no passage names it"
+        old = None if tree is None or node.replaces is None else tree.nodes[node.replaces].answer
+        return f"{by}: the model recalled {old}" if old and old != node.answer else by
+    if stands:
+        return f"recalled, confirmed by {name}"
     if node.found and not node.single_source:
-        return f"recalled, not confirmed: {_read(node)}"
-    return f"recalled, not confirmed by {_name(node.passage)}" if node.passage else "recalled, not checked"
-
-
-def _corrected(node: Node, tree: ReasoningTree | None) -> str:
-    old = None if tree is None or node.replaces is None else tree.nodes[node.replaces].answer
-    by = f"corrected by {_name(node.passage)}" if node.support and node.passage else "corrected; no passage names it"
-    return f"{by}: the model recalled {old}" if old and old != node.answer else by
-
-
-def _found(node: Node, _: ReasoningTree | None) -> str:
-    if node.support and node.passage:
-        return f"found in {_name(node.passage)}"
-    return "a guess: no passage names it" if node.found or node.passage else "read in the passages below"
-
-
-def _unsolved(node: Node, _: ReasoningTree | None) -> str:
-    return f"not found: {_read(node)}" if node.found else "not looked up"
-
-
-def _read(node: Node) -> str:
-    return f"{len(node.found)} passage{'s' * (len(node.found) != 1)} read"
-
-
-def _name(passage: Passage) -> str:
-    return passage.title or passage.id
+        return f"recalled, not confirmed: {read}"
+    return f"recalled, not confirmed by {name}" if node.passage else "recalled, not checked"
 
 
 def steps_behind(tree: ReasoningTree) -> list[Node]:

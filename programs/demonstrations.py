@@ -82,11 +82,6 @@ def as_found(step: TraceStep, tree: ReasoningTree, example: Any = None) -> Trace
     verdict supports it, if it is like what a passage gave in the end, or if the annotations have it. Any other answer
     is replaced by the annotated one, which is then not sure, or is taken out. Later steps that need an answer that was
     taken out lose theirs too.
-
-    Args:
-        step: of the question's trace.
-        tree: of the question, as it ended.
-        example: the question, with ``annotated_steps`` where there are such.
     """
     predictor, inputs, reply = step
     plans = {name: value for name, value in reply.items() if _is_plan(value)}
@@ -119,11 +114,7 @@ def _as_found(planned: Step | PlannedStep, tree: ReasoningTree, true: Mapping[st
 def _consistent(plan: Sequence[Step | PlannedStep], solved: int) -> list[Step | PlannedStep]:
     """Return the plan without the answers that need an earlier one which is not recalled.
 
-    The mother of #1 is not recalled if #1 is not.
-
-    Args:
-        plan: its first step has the number after the solved ones.
-        solved: how many steps of the chain are solved.
+    The mother of #1 is not recalled if #1 is not. The first step has the number after those that are solved.
     """
     unknown, steps = set[int](), list[Step | PlannedStep]()
     for number, step in enumerate(plan, start=solved + 1):
@@ -140,11 +131,7 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
     """Return the steps to demonstrate; the steps of one predictor are ordered so that their kinds alternate.
 
     The first steps of a predictor that is called many times are then of different kinds. A step that contradicts the
-    example's gold passages is left out, even if the final answer was right.
-
-    Args:
-        trace: the calls of one question.
-        example: the question; without ``gold_passages`` or ``gold_titles`` nothing is contradicted.
+    example's gold passages is left out, even if the final answer was right; where none are known, nothing does.
     """
     sound = [
         step

@@ -63,10 +63,7 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     ``[1, 2]`` is read as ``[1][2]``, and so are ``[1-2]``, ``[1 and 2]``, ``[Passages 1, 2]`` and ``【1】【2】``.
     A list of sources at the end is left out.
 
-    Args:
-        content: with marks.
-        references: mark ``[n]`` is ``references[n-1]``.
-        belongs: tells whether a fragment may cite a passage; see `supported_by` where no steps are known.
+    ``belongs`` tells whether a fragment may cite a passage; see `supported_by` where no steps are known.
     """
     settled = without_loose_marks(_LISTED.sub("", content), len(references))
     settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))

@@ -87,7 +87,7 @@ def build(name: str, settings: Mapping[str, Any], **parts: Any) -> Program:
     Raises:
         QuestreeError: if there is no such program or setting, or a value does not fit; the message names what fits.
     """
-    return build_kind(kind_named(name), settings, **parts)
+    return build_kind(REGISTRY.known(name), settings, **parts)
 
 
 def build_kind(kind: type[Program], settings: Mapping[str, Any], **parts: Any) -> Program:
@@ -106,7 +106,7 @@ def allow(name: str, settings: Mapping[str, Any]) -> None:
     """
     REGISTRY.allow(name)
     inner = settings.get("of")
-    if isinstance(inner, str) and "program" in _parameters(kind_named(name)):
+    if isinstance(inner, str) and "program" in _parameters(REGISTRY.known(name)):
         nested = settings.get("program")
         allow(inner, nested if isinstance(nested, Mapping) else {})
 
@@ -137,31 +137,15 @@ def takes_retriever(name: str, settings: Mapping[str, Any]) -> bool:
     Raises:
         QuestreeError: as `build` does.
     """
-    kind, checked = kind_named(name), check_settings(name, settings)
+    kind = REGISTRY.known(name)
+    checked = _checked(kind, name, settings)
     if "program" in _parameters(kind):
         return takes_retriever(checked.of, checked.program)
     return kind.searches and bool(getattr(checked, "retrieval", True))
 
 
-def kind_named(name: str) -> type[Program]:
-    """Return the class of this name.
-
-    Raises:
-        QuestreeError: if there is none; the message lists all names, and the nearest one.
-    """
-    return REGISTRY.known(name)
-
-
-def check_settings(name: str, settings: Mapping[str, Any]) -> Any:
-    """Return the program's ``Settings`` with these values.
-
-    Raises:
-        QuestreeError: if there is no such program or setting, or a value does not fit; the message names what fits.
-    """
-    return _checked(kind_named(name), name, settings)
-
-
 def _checked(kind: type[Program], name: str, settings: Mapping[str, Any]) -> Any:
+    """Return the program's ``Settings`` with these values; an error names what fits."""
     try:
         return kind.Settings(**settings)
     except ValidationError as error:
@@ -184,8 +168,7 @@ def variants(
     What the program has beside the other settings given, a default most often, comes first, if it is among the values.
 
     Args:
-        name: of the program.
-        over: its settings to vary; for several, every combination. ``preset`` alone also varies each setting in which
+        over: settings to vary; for several, every combination. ``preset`` alone also varies each setting in which
             the paper differs, by itself, but those that have no effect by themselves.
         values: of the one setting, if its type does not list them all (a number, say).
         given: the other settings, which all of them have: with ``preset=paper`` the defaults are the paper's.
@@ -194,14 +177,15 @@ def variants(
         QuestreeError: if there is no such program or setting, the type of one does not list its values, or one has no
             effect beside the other settings.
     """
-    fields = kind_named(name).Settings.model_fields
+    kind = REGISTRY.known(name)
+    fields = kind.Settings.model_fields
     unknown = [setting for setting in over if setting not in fields]
     if unknown or not over:
         known = ", ".join(fields)
         raise QuestreeError(f"{name} has no setting {', '.join(unknown) or 'named'}; vary one of: {known}.")
     if values and len(over) > 1:
         raise QuestreeError("Values can be given for one setting at a time.")
-    base = check_settings(name, given or {})
+    base = _checked(kind, name, given or {})
     if list(over) == ["preset"]:
         paper = getattr(base, "PAPER", {})
         singly = {f"{key}={_label(value)}": {key: value} for key, value in paper.items() if not _idle_by(base, key)}

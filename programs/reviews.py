@@ -49,8 +49,6 @@ class ReviewingSettings(MethodSettings):
         relevance_pruning: if off, the search continues from irrelevant paths as well.
         evidence_tokens: how much evidence the final answer is read from, in tokens, about.
         max_passages: how many paragraphs a prediction gives.
-        fill_up: whether these are filled up with paragraphs beyond the evidence: the relevant ones, then the rest. Then
-            the prediction no longer tells what its answer rests on.
     """
 
     expansion: Expansion = "review"
@@ -58,7 +56,6 @@ class ReviewingSettings(MethodSettings):
     relevance_pruning: bool = True
     evidence_tokens: int = Field(default=4096, ge=1)
     max_passages: int = Field(default=15, ge=1)
-    fill_up: bool = False
 
 
 class Reviewing(Program):
@@ -115,8 +112,6 @@ class Reviewing(Program):
         )
         limit = settings.max_passages
         found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
-        if settings.fill_up:
-            found = distinct([found, relevant_passages(tree), tree.passages()])[:limit]
         return answered(tree, answer, content, references, passages=found, evidence=pool)
 
     @property

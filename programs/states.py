@@ -131,10 +131,7 @@ class CompiledState(_Part):
         return self
 
     def program(self, make: Callable[[], Program]) -> Program:
-        """Return the program of this state.
-
-        Args:
-            make: makes a member as the code has it.
+        """Return the program of this state; ``make`` makes a member as the code has it.
 
         Raises:
             ValueError: if the state is that of other predictors, or a lesson's demonstration is not one of theirs.

@@ -268,11 +268,6 @@ class Stream:
 def stream(program: dspy.Module, question: str, answer_style: AnswerStyle = "short") -> Stream:
     """Ask a question and return its events, to be read with ``for`` or ``async for``.
 
-    Args:
-        program: compiled or not.
-        question: in the user's words.
-        answer_style: the form of the answer.
-
     Returns:
         `NodeGrown`, `NodeChanged`, `Searching`, `CallBegun` and `CallEnded` in the order in which they happen, and
         `Done` with the prediction at the end. Each has a ``kind``, and ``model_dump_json()`` writes it.

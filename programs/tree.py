@@ -147,13 +147,7 @@ class ReasoningTree(BaseModel):
     ) -> Node:
         """Add a query with the passages that it found below it; return the query's node.
 
-        Args:
-            parent: the query before it.
-            query: what was searched for.
-            found: its passages.
-            kept: those of them that the LM is shown; None for all.
-            source: where its answer comes from, if it has one.
-            fields: others of the query's `Node`.
+        ``kept`` are the passages that the LM is shown, None for all. ``source`` and ``fields`` are those of the query.
         """
         node = self.grow(parent, query=query, source=source, **fields)
         shown = {passage.id for passage in (found if kept is None else kept)}

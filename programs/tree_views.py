@@ -21,7 +21,7 @@ _JUDGED = {"query": _VIOLET, "open": _GREY, "search": _BLUE, "accept": _GREEN, "
 
 def as_text(tree: ReasoningTree) -> str:
     """Return the tree with box-drawing branches; the nodes behind the answer have ``●``, the others ``○``."""
-    behind = _ids_behind_answer(tree)
+    behind = {node.id for node in tree.nodes_behind_answer()}
     lines = [_one_line(tree.question)]
 
     def draw(parent: Node | None, margin: str) -> None:
@@ -39,7 +39,7 @@ def as_text(tree: ReasoningTree) -> str:
 
 def as_mermaid(tree: ReasoningTree) -> str:
     """Return the tree as a Mermaid flowchart; the nodes behind the answer have solid boxes."""
-    behind = _ids_behind_answer(tree)
+    behind = {node.id for node in tree.nodes_behind_answer()}
     lines = ["flowchart TD", f'  root(["{_mermaid(tree.question)}"])']
     for node in tree.nodes:
         label = (
@@ -53,10 +53,6 @@ def as_mermaid(tree: ReasoningTree) -> str:
     lines += [f"  classDef {kind} stroke:{colour},stroke-width:2px" for kind, colour in colours.items()]
     lines.append("  classDef left stroke-dasharray:4 4,opacity:0.6")
     return "\n".join(lines)
-
-
-def _ids_behind_answer(tree: ReasoningTree) -> set[int]:
-    return {node.id for node in tree.nodes_behind_answer()}
 
 
 def node_line(node: Node, tree: ReasoningTree | None = None) -> str:

@@ -48,35 +48,24 @@ class ReAct(Program):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode."""
-        reply, searches = self.act(tree, answer_style)
-        return answered_from(tree, reply.answer, reply.reasoning, searches.passages)
+        reply, passages = self.act(tree, answer_style)
+        return answered_from(tree, reply.answer, reply.reasoning, passages)
 
-    def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dspy.Prediction, Searches]:
-        """Run an episode; return its last reply, and its searches."""
-        searches = Searches(self, tree)
-        return self.acting(question=tree.question, answer_style=answer_style, find=searches.observe), searches
+    def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dspy.Prediction, list[Passage]]:
+        """Run an episode; return its last reply, and all passages that it found, numbered in one sequence."""
+        settings, passages = self.settings, list[Passage]()
+        last: Node | None = None
 
+        def observe(query: str) -> str:
+            nonlocal passages, last
+            query = unquoted(query)
+            found = self.retrieve(query, settings.k if last else settings.first_search or settings.k)
+            last = tree.add_search(last, query, found, round=last.round + 1 if last else 1)
+            passages = distinct([passages, found])
+            return "\n".join(numbered_among(passages, found)) or "Nothing was found."
 
-class Searches:
-    """The searches of one episode: they grow a tree, and number all their passages in one sequence.
-
-    Attributes:
-        passages: all that were found, each once.
-    """
-
-    def __init__(self, program: ReAct, tree: ReasoningTree):
-        self.program, self.tree = program, tree
-        self.passages: list[Passage] = []
-        self.last: Node | None = None
-
-    def observe(self, query: str) -> str:
-        """Return what the query finds, as the LM observes it."""
-        query, settings = unquoted(query), self.program.settings
-        found = self.program.retrieve(query, settings.k if self.last else settings.first_search or settings.k)
-        round = self.last.round + 1 if self.last else 1
-        self.last = self.tree.add_search(self.last, query, found, round=round)
-        self.passages = distinct([self.passages, found])
-        return "\n".join(numbered_among(self.passages, found)) or "Nothing was found."
+        reply = self.acting(question=tree.question, answer_style=answer_style, find=observe)
+        return reply, passages
 
 
 class ReActSelfConsistencySettings(ReActSettings):
@@ -105,9 +94,9 @@ class ReActSelfConsistency(ReAct):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode; if it gives no answer, by the majority of sampled chains of thought, from memory."""
-        reply, searches = self.act(tree, answer_style)
+        reply, passages = self.act(tree, answer_style)
         if reply.answer is not None:
-            return answered_from(tree, reply.answer, reply.reasoning, searches.passages)
+            return answered_from(tree, reply.answer, reply.reasoning, passages)
         samples: list[Sample] = sample(
             lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
             self.settings.samples,

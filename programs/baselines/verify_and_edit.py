@@ -71,7 +71,8 @@ class VerifyAndEdit(Program):
 
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
         """Verify and edit each sentence of the reasoning, and answer from the result."""
-        verified = run_parallel([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
+        verify = partial(self.verification, question=tree.question, find=partial(self.retrieve, k=self.settings.k))
+        verified: list[Verified] = run_parallel([partial(verify, sentence=one) for one in sentences(reasoning)])
         for one in verified:
             changed = normalise(one.edited) != normalise(one.sentence)
             fields = {"answer": one.edited, "source": "corrected" if changed else "lm", "passage": one.passage}
@@ -85,8 +86,3 @@ class VerifyAndEdit(Program):
         )
         content, references = settle_marks(content, references, supported_by(tree.question))
         return answered(tree, answer, content, references, passages=distinct([one.found for one in verified]))
-
-    def verify(self, question: str, sentence: str) -> Verified:
-        """Ask about one sentence, search, and edit it."""
-        query = self.verification.ask(question, sentence)
-        return self.verification.edit(query, sentence, self.retrieve(query, self.settings.k))

@@ -65,13 +65,8 @@ def cited_answer(
 ) -> Sample:
     """Call a predictor and return its answer, its final content, and the references: ``[n]`` is ``references[n-1]``.
 
-    A mark that its passage does not support is taken out; such a reply is no demonstration.
-
-    Args:
-        predict: has the outputs ``final_content`` and ``answer``.
-        passages: by the numbers of the prompt.
-        config: options of the LM for this call, such as a temperature.
-        inputs: of the predictor.
+    A mark that its passage does not support is taken out; such a reply is no demonstration. ``config`` has options of
+    the LM for this call, such as a temperature.
     """
     rule = supported_by(inputs["question"])
     settle = partial(settle_marks, references=passages, belongs=rule)

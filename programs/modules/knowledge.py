@@ -148,10 +148,7 @@ class PublishedKnowledgeFilter(dspy.Module):
 def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list[int]) -> Filtered:
     """Return the passages of these numbers, from 1; count the numbers that no passage has, or that are repeated.
 
-    Args:
-        reply: notes what was decided about each passage that the prompt showed.
-        passages: in the order of their numbers.
-        numbers: of those that are kept.
+    What was decided about each passage that the prompt showed is noted on the reply.
     """
     shown = shown_of(passages, reply)
     kept = {number for number in numbers if 1 <= number <= len(shown)}
@@ -179,9 +176,6 @@ class KnowledgeAnswer(dspy.Module):
         config: dict[str, float] | None = None,
         **more: Any,
     ) -> Sample:
-        """Return the answer, the final content, and its references.
-
-        ``config`` has options of the LM for this call, such as a temperature; ``more`` are other inputs.
-        """
+        """Return the answer, the final content, and its references; ``more`` are other inputs."""
         asked = {"question": question, "answer_style": answer_style, "passages": numbered(passages), **more}
         return cited_answer(self.answer, passages, config, **asked)

@@ -118,10 +118,7 @@ def check_by_reader(
     """Return the verdict of a trained reader: on its best span, if that is sure enough.
 
     Args:
-        reader: gives a span and its score for each passage.
-        query: of the step.
         proposed: the answer of the LM; None where it has none.
-        passages: what was found for the query.
         theta: the score above which a span counts.
         alpha: the ROUGE-L above which a long answer agrees with a passage.
         agreement: "words", one of answer and span stands in the other as whole words; or "string", the span stands in

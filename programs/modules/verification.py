@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import dspy
@@ -43,12 +44,13 @@ class Verification(dspy.Module):
         self.ask_to_verify = dspy.Predict(AskToVerify)
         self.edit_sentence = dspy.Predict(EditSentence)
 
-    def ask(self, question: str, sentence: str) -> str:
-        """Return the verifying question; the sentence itself if the LM asks none."""
-        return query_or_none(call(self.ask_to_verify, question=question, sentence=sentence).query) or sentence
+    def forward(self, question: str, sentence: str, find: Callable[[str], list[Passage]]) -> Verified:
+        """Return the sentence edited by what is found for it: with itself if the LM asks nothing about it.
 
-    def edit(self, query: str, sentence: str, passages: list[Passage]) -> Verified:
-        """Return the sentence edited by the passages; without passages it stays as it was."""
+        Without passages it stays as it was.
+        """
+        query = query_or_none(call(self.ask_to_verify, question=question, sentence=sentence).query) or sentence
+        passages = find(query)
         if not passages:
             return Verified(query, sentence, sentence, None, [])
         reply = call(self.edit_sentence, query=query, sentence=sentence, passages=numbered(passages))

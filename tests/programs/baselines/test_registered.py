@@ -171,8 +171,8 @@ def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
 @pytest.mark.parametrize(("edited", "kind"), [("Prague.", "changed"), ("vienna", "same")])
 def test_an_edit_changes_the_sentence_or_leaves_it(edited, kind):
     module = built("verify-and-edit").verification
-    reply = {"edited": edited, "references": []}
-    step = last_step(module.edit, reply, query="Where?", sentence="Vienna.", passages=titled("A"))
+    replies = {"query": "Where?"}, {"edited": edited, "references": []}
+    step = last_step(module, *replies, question=Q, sentence="Vienna.", find=lambda query: titled("A"))
     assert kind_of(step) == kind
 
 
