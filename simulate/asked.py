@@ -84,11 +84,9 @@ class Asked:
         """Return the steps of the model's own outline, each with the answer that it reads.
 
         An answer that is read goes into the words of later steps, right or wrong; where there is none, the step is
-        described. A question that the world does not have is one step. So is a question whose steps have no annotated
-        answers, and all of its gold passages together answer it.
-
-        Args:
-            memory: what answers, right or wrong, the queries that the passages do not answer; nothing where None.
+        described. The memory answers, right or wrong, the queries that the passages do not answer. A question that the
+        world does not have is one step. So is a question whose steps have no annotated answers, and all of its gold
+        passages together answer it.
         """
         question = self.question
         if question is None or not any(step.answer for step in question.steps):
@@ -135,11 +133,9 @@ class Asked:
         return next((f"{title}: {words}" for title in lacking if any(contains(text, title) for text in read)), words)
 
     def missing_queries(self, steps: Sequence[Step], passages: Sequence[Shown], before: Collection[str]) -> list[str]:
-        """Return the queries for what is missing, the whole question last; none where nothing is missing.
+        """Return the queries for what is missing and was not asked before, the whole question last.
 
-        Args:
-            steps: what is there, as `gather` gives it.
-            before: queries that were asked; they are left out.
+        There are none where nothing is missing; ``steps`` are what is there, as `gather` gives it.
         """
         lacking = [step.query for step in steps if not step.answer]
         if not lacking:
@@ -152,7 +148,7 @@ class Asked:
         """Return the query for the first fact that is missing and was not asked for; None where the model stops.
 
         It stops when nothing is missing, when it takes too little for enough (``misjudges``), and when it has asked
-        for everything. Where it asks badly (``asks``), the whole question comes first. Arguments: `missing_queries`.
+        for everything. Where it asks badly (``asks``), the whole question comes first.
         """
         missing = self.missing_queries(steps, passages, before)
         if not missing or (before and self.judge.takes_for_enough(passages)):

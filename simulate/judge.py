@@ -28,9 +28,6 @@ class Judge:
     A passage is judged the same wherever it stands, and demonstrations only ever put a judgement right: at
     temperature 0, each judgement is one draw on question and passage, compared with a rate. The prompt's
     demonstrations, and its request for thoughts, lower the rates of the mistakes.
-
-    Args:
-        salt: empty at temperature 0; otherwise what makes one sample differ from another.
     """
 
     def __init__(self, mind: Mind, prompt: Prompt, salt: str):
@@ -72,11 +69,11 @@ class Judge:
         ``credulous``. It then gives the claim as the answer or as the span that it reads, is as sure as of a right
         reading, and looks no further; where it filters, it keeps the passage.
         """
+        shown = read_shown(self.prompt.values.get("passages"))
+        told = {one.number for one in shown if self._claim(one.text)}
         if "kept" in values:
-            shown = read_shown(self.prompt.values.get("passages"))
-            return values | {"kept": sorted({*values["kept"], *(one.number for one in shown if self._claim(one.text))})}
+            return values | {"kept": sorted({*values["kept"], *told})}
         if "judgements" in values:
-            told = {one.number for one in read_shown(self.prompt.values.get("passages")) if self._claim(one.text)}
             judged = [one | {"useful": one["useful"] or one["number"] in told} for one in values["judgements"]]
             return values | {"judgements": judged}
         if not any(name in values for name in _ANSWERS):
@@ -87,16 +84,12 @@ class Judge:
                 forced: Values = dict.fromkeys(_ANSWERS, claim)
                 forced |= {"confidence": 0.95, "relevant": True, "supported": True, "next_query": None}
                 forced |= {"last_adds": True, "verdict": "contradicts", "guess": ""}
-                forced |= {"passage_number": self._number_of(text)}
+                holds = (one.number for one in shown if one.text in text or text in one.text)
+                forced |= {"passage_number": next(holds, 0)}
                 return values | {name: value for name, value in forced.items() if name in values}
             if claim and answer:
                 return values | {"answer": str(answer)[::-1]}
         return values
-
-    def _number_of(self, text: str) -> int:
-        """Return the number of the passage that holds the text; 0 if none does."""
-        shown = read_shown(self.prompt.values.get("passages"))
-        return next((one.number for one in shown if one.text in text or text in one.text), 0)
 
     def _takes_for_useful(self, passage: str) -> bool:
         draw, useful = self._draw("useful", passage), self.mind.useful(self.words, passage)

@@ -94,14 +94,7 @@ class Mind:
         return Reading("", self._confidence(0.0, 0.3, *key))
 
     def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
-        """Return the model's reading of a passage for one step of its outline.
-
-        Args:
-            question: the outline is for it.
-            index: of the step, from 0.
-            query: the step as it is asked.
-            passage: as it is shown.
-        """
+        """Return the model's reading of a passage for one step of its outline, by its index and as it is asked."""
         return self.reads(query, passage)
 
     def useful(self, words: str, passage: str) -> bool:

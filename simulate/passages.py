@@ -48,9 +48,7 @@ def split_title(passage: str) -> tuple[str, str]:
 def supports(passage: str, titles: Iterable[str] | None, gold: Collection[str]) -> bool:
     """Tell whether the passage is a supporting one: one of ``gold`` where that is known, with one of the titles.
 
-    Args:
-        titles: any title will do if None.
-        gold: fingerprints of the gold passages. If empty, the title decides alone.
+    ``gold`` are fingerprints. Any title will do where the titles are None.
     """
     title, text = split_title(passage)
     fits = titles is None or normalise(title) in {normalise(one) for one in titles}

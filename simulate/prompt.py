@@ -83,7 +83,8 @@ def read_prompt(request: Request) -> Prompt:
     Only field names that the system text lists are looked for, and inputs only in the last user message. So
     neither an instruction that an optimizer rewrote nor a marker inside a passage changes what is read.
     """
-    system = _system_text(request)
+    parts = request.system or ""
+    system = parts if isinstance(parts, str) else "".join(getattr(part, "text", "") for part in parts)
     turns = [(message.role, message.text or "") for message in request.messages]
     text = "\n".join([system, *(f"{role}: {content}" for role, content in turns)])
     inputs, outputs = _listed(system, _INPUTS, _OUTPUTS), _listed(system, _OUTPUTS, _STRUCTURE)
@@ -102,12 +103,6 @@ def read_prompt(request: Request) -> Prompt:
         values=_name_style(_sections(_without_tail(users[-1]), inputs, marker)),
         demos=tuple(_demos(turns[:-1], inputs, outputs, form, marker)),
     )
-
-
-def _system_text(request: Request) -> str:
-    if request.system is None or isinstance(request.system, str):
-        return request.system or ""
-    return "".join(getattr(part, "text", "") for part in request.system)
 
 
 def _listed(system: str, begin: str, end: str) -> tuple[Field, ...]:

@@ -16,7 +16,16 @@ from ..metrics import contains, normalise
 from .engine import lm_of
 from .mind import Mind, Reading
 from .passages import is_gold, supports
-from .recordings import FLAGS_BELOW, RecordedNode, Recording, add_titles, adopt_plan, measure_traits, read_recordings
+from .recordings import (
+    FLAGS_BELOW,
+    RecordedNode,
+    Recording,
+    Said,
+    add_titles,
+    adopt_plan,
+    measure_traits,
+    read_recordings,
+)
 from .traits import Traits
 from .world import World, remembered, unknown_of
 
@@ -83,29 +92,24 @@ class RecordedMind(Mind):
 
     def believes(self, query: str) -> str | None:
         """Return the recorded memory, if the model was sure enough of it."""
-        found = self._nodes.get(normalise(query))
-        if found is None:
+        said = self._memory(query)
+        if said is None:
             return super().believes(query)
-        said = found[0].closed_book
         return said.answer if said.known and said.logprob >= self.flags_below else None
 
     def recalls(self, query: str) -> str | None:
         """Return the recorded memory, sure or not; in a sample, as often as its tokens are probable."""
-        found = self._nodes.get(normalise(query))
-        if found is None or not found[0].closed_book.known:
+        said = self._memory(query)
+        if said is None or not said.known:
             return super().recalls(query)
-        said = found[0].closed_book
         if self.salt and self.chance("again", normalise(query)) >= math.exp(said.logprob):
             return self._invent(query, self.world.fact(query)) or said.answer
         return said.answer
 
     def half_knows(self, query: str) -> str | None:
         """Return the recorded memory, sure or not."""
-        found = self._nodes.get(normalise(query))
-        if found is None:
-            return super().half_knows(query)
-        said = found[0].closed_book
-        return said.answer if said.known else None
+        said = self._memory(query)
+        return super().half_knows(query) if said is None else said.answer if said.known else None
 
     def reads(self, query: str, passage: str) -> Reading:
         """Return the recorded reading, if the passage is one that supports the step."""
@@ -158,6 +162,10 @@ class RecordedMind(Mind):
         read = [node.open_book.answer for node in recording.nodes[:-1] if node.open_book.known]
         as_read = all(any(contains(answer or "", one) for answer in answers) for one in read)
         return recording.prediction if as_read else memory
+
+    def _memory(self, query: str) -> Said | None:
+        found = self._nodes.get(normalise(query))
+        return None if found is None else found[0].closed_book
 
     def _read_node(self, node: RecordedNode) -> Reading:
         if not node.open_book.known:

@@ -110,27 +110,24 @@ def measure_traits(questions: Sequence[Question], recordings: dict[str, Recordin
     passage to judge, so how often it takes a useless one for useful, or too little for enough, is the simulated
     model's rate.
     """
-    sure = right = recalled = read = count = 0
-    for question in questions:
-        recording = recordings[question.id]
-        if not is_aligned(question, recording.outline()):
-            continue
-        for step, node in zip(question.steps, recording.nodes, strict=False):
-            if not step.answer:
-                continue
-            confident = node.closed_book.known and node.closed_book.logprob >= flags_below
-            count += 1
-            sure += confident
-            right += confident and contains(node.closed_book.answer, step.answer)
-            recalled += contains(node.closed_book.answer, step.answer)
-            read += contains(node.open_book.answer, step.answer)
+    pairs = [
+        (node, step.answer)
+        for question in questions
+        if is_aligned(question, recordings[question.id].outline())
+        for step, node in zip(question.steps, recordings[question.id].nodes, strict=False)
+        if step.answer
+    ]
+    recalled = [contains(node.closed_book.answer, answer) for node, answer in pairs]
+    sure = [node.closed_book.known and node.closed_book.logprob >= flags_below for node, _ in pairs]
+    right = sum(one and other for one, other in zip(sure, recalled, strict=True))
+    read, count = sum(contains(node.open_book.answer, answer) for node, answer in pairs), len(pairs)
     traits = Traits(
         plans=1, plans_shown=1, asks=1, asks_shown=1, overlooks=0, overlooks_shown=0, misreads=0, malformed=0
     )
     if not count:
         return traits
-    invents = (sure - right) / max(count - right, 1)
-    measured = {"knows": right / count, "invents": invents, "completes": recalled / count, "reads": read / count}
+    invents = (sum(sure) - right) / max(count - right, 1)
+    measured = {"knows": right / count, "invents": invents, "completes": sum(recalled) / count, "reads": read / count}
     return traits.model_copy(update=measured)
 
 

@@ -23,11 +23,7 @@ _SIMPLE: dict[str, Any] = {"bool": True, "int": 0, "float": 0.5}
 
 
 def write_reply(mind: Mind, prompt: Prompt, salt: str = "") -> str:
-    """Write the model's whole reply to a prompt.
-
-    Args:
-        salt: empty at temperature 0; otherwise what makes one sample differ from another.
-    """
+    """Write the model's whole reply to a prompt; see `Asked` for the salt."""
     asked = Asked(mind, prompt, salt)
     if prompt.form == "plain":
         return _advise(asked)
@@ -95,7 +91,7 @@ def _malform(asked: Asked, values: Values) -> str:
 def _invent(asked: Asked, field: Field) -> Any:
     """Return a value of the right type for an output field that no skill fills."""
     if field.type == "str":
-        return _instruct(asked.prompt, _advise(asked, field.name))
+        return _advise(asked, field.name)
     if field.type in _SIMPLE:
         return _SIMPLE[field.type]
     if field.type.startswith("Literal["):
@@ -107,14 +103,10 @@ def _invent(asked: Asked, field: Field) -> Any:
 
 
 def _advise(asked: Asked, field: str = "") -> str:
-    """Return a sentence that an optimizer can take for an instruction."""
-    return asked.mind.traits.choice(_ADVICE, "advice", asked.prompt.text, asked.salt + field)
-
-
-def _instruct(prompt: Prompt, sentence: str) -> str:
-    """Return the instruction that stands in the prompt, if it has one, with the sentence after it."""
-    given = [value for name, value in prompt.values.items() if "instruction" in name and isinstance(value, str)]
-    return f"{given[0].strip()} {sentence}" if given and len(given[0]) < 2000 else sentence
+    """Return a sentence that an optimizer can take for an instruction, after the one that the prompt has, if any."""
+    sentence = asked.mind.traits.choice(_ADVICE, "advice", asked.prompt.text, asked.salt + field)
+    texts = [text for name, text in asked.prompt.values.items() if "instruction" in name and isinstance(text, str)]
+    return f"{texts[0].strip()} {sentence}" if texts and len(texts[0]) < 2000 else sentence
 
 
 def _read_literal(found: re.Match[str]) -> str | int | float | bool:

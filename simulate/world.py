@@ -70,11 +70,6 @@ class World:
         rows = "\n".join(question.model_dump_json(exclude=unknown_of(question)) for question in self.questions)
         return hashlib.blake2b(rows.encode(), digest_size=8).hexdigest()
 
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Return every fact, in every way to ask for it."""
-        return tuple(self._facts.values())
-
     def question(self, words: str) -> Question | None:
         """Return the question in these words, if it is one of the world's."""
         return self._by_words.get(normalise(words))

@@ -24,7 +24,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "programs": 7525,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
     "optimize": 5085,  # 4500
     "api": 4330,  # 3900
-    "simulate": 2795,  # 2100
+    "simulate": 2754,  # 2100
     "lm": 3075,  # 1900
     "data": 2700,  # 2700
     "common": 1400,  # 1200

@@ -17,7 +17,8 @@ from ..world import is_among
 
 _MARK = re.compile(r"\[\d+\]")
 _EITHER_OR = re.compile(r"([^,:]+?),? or (?:the )?([^,?]+)\??$")
-_LABELS = ["SUPPORTS", "REFUTES"]
+_EITHER = {"yes-no": ["yes", "no"], "two-label": ["SUPPORTS", "REFUTES"]}
+"""The answers that a style of two answers has."""
 UNKNOWN = "unknown"
 
 
@@ -123,7 +124,9 @@ def conclude(asked: Asked, steps: Iterable[Step]) -> str:
         return own
     if not _is_worked_out(question):
         return path[-1] if path and path[-1] else asked.mind.believes(asked.words) or (answers or [UNKNOWN])[-1]
-    if any(is_among(answer, question.answers) for answer in answers[-1:]) or _is_borne_out(question, answers):
+    needed = [step.answer for step in question.steps if step.answer]
+    borne_out = bool(needed) and all(any(contains(given, one) for given in answers) for one in needed)
+    if borne_out or any(is_among(answer, question.answers) for answer in answers[-1:]):
         return question.answers[0]
     return _err(asked, question, answers)
 
@@ -139,15 +142,6 @@ def _is_worked_out(question: Question) -> bool:
     if question.style != "short" or not question.steps:
         return question.style != "short"
     return not is_among(question.steps[-1].answer or "", question.answers)
-
-
-def _is_borne_out(question: Question, answers: list[str]) -> bool:
-    needed = [step.answer for step in question.steps if step.answer]
-    return bool(needed) and all(any(contains(given, one) for given in answers) for one in needed)
-
-
-_EITHER = {"yes-no": ["yes", "no"], "two-label": ["SUPPORTS", "REFUTES"]}
-"""The answers that a style of two answers has."""
 
 
 def _guess(asked: Asked, answers: list[str]) -> str:
@@ -168,7 +162,7 @@ def _err(asked: Asked, question: Question, answers: list[str]) -> str:
         return next(word for word in _EITHER[question.style] if word.lower() != true.lower())
     if question.style == "label":
         unsure = len(answers) < len(question.steps) and true != "NOT ENOUGH INFO"
-        return "NOT ENOUGH INFO" if unsure else next(label for label in _LABELS if label != true)
+        return "NOT ENOUGH INFO" if unsure else next(label for label in _EITHER["two-label"] if label != true)
     if question.style == "long":
         return " ".join(answers) or UNKNOWN
     either_or = _EITHER_OR.search(question.question)  # "which …, A or B?"
