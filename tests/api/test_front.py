@@ -1,10 +1,7 @@
 """What `import questree` gives."""
 
-from pathlib import Path
-
 import dspy
 import pytest
-from diskcache import FanoutCache
 
 import questree
 from questree.common.errors import QuestreeError
@@ -99,22 +96,3 @@ def test_each_server_has_a_cache_of_its_own(tmp_path, monkeypatch):
         use_lm_cache(address)
         folders.add(dspy.cache.disk_cache_dir)
     assert len(folders) == 3
-
-
-class Planted:
-    """Makes a file when it is unpickled."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def test_a_pickle_planted_in_the_cache_does_not_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
-    use_lm_cache()
-    with FanoutCache(dspy.cache.disk_cache_dir, shards=16) as careless:
-        careless["planted"] = Planted(tmp_path / "it ran")
-    assert dspy.cache.disk_cache.get("planted") is None
-    assert not (tmp_path / "it ran").exists()

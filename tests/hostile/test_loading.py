@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-import os
 import pickle
 import shutil
 from pathlib import Path
 
 import dspy
 import pytest
+from bomb import Bomb
 from reliability.corruption import corrupt
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
@@ -18,16 +18,6 @@ from questree.optimize import load, save
 from questree.programs import build
 from questree.retrieval import build_index, load_index
 from questree.simulate import simulated_lm
-
-
-class Bomb:
-    """Pickled, it makes a file when it is loaded."""
-
-    def __init__(self, path: Path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
 
 
 @pytest.fixture

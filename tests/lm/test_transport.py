@@ -99,19 +99,12 @@ def test_on_an_event_loop_it_is_closed_too_when_the_question_fails_or_is_cancell
     assert threading.active_count() <= threads
 
 
-def test_on_an_event_loop_an_endless_reply_ends_at_the_largest_size_too(served, monkeypatch):
+@pytest.mark.parametrize("on_an_event_loop", [False, True])
+def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch, on_an_event_loop):
     monkeypatch.setattr(transport, "LARGEST_REPLY", 1 << 20)
     world = served(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n")
-    failure = asyncio.run(program("direct").acall(question="What?")).failure
-    assert failure.cause == "server"
-    assert "the reply is larger than 1,048,576 bytes" in failure.message
-    assert world.closed.acquire(timeout=20)
-
-
-def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch):
-    monkeypatch.setattr(transport, "LARGEST_REPLY", 1 << 20)
-    world = served(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n")
-    failure = program("direct")(question="What?").failure
+    direct, asked = program("direct"), {"question": "What?"}
+    failure = (asyncio.run(direct.acall(**asked)) if on_an_event_loop else direct(**asked)).failure
     assert failure.cause == "server"
     assert "the reply is larger than 1,048,576 bytes" in failure.message
     assert world.closed.acquire(timeout=20)

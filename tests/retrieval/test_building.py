@@ -132,15 +132,24 @@ def test_what_a_build_of_another_kind_left_is_no_part_of_the_index(whole, passag
     assert content(tmp_path / "index") == content(whole["bm25"])
 
 
-def test_ids_are_unique_in_an_index(passages, tmp_path):
-    with pytest.raises(CorpusError, match="two passages of the id 'p0'"):
-        build_index([*passages, passages[0]], tmp_path / "index", kind="bm25")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_no_passage_is_told(passages, tmp_path):
-    with pytest.raises(CorpusError, match=r"A dict is no passage: give questree.Passage\(id"):
-        build_index([*passages, {"id": "d", "text": "one"}], tmp_path / "index", kind="bm25")
+@pytest.mark.parametrize(
+    ("more", "given", "error", "said"),
+    [
+        ([Passage(id="p0", text="one")], {"kind": "bm25"}, CorpusError, "two passages of the id 'p0'"),
+        (
+            [{"id": "d", "text": "one"}],
+            {"kind": "bm25"},
+            CorpusError,
+            r"A dict is no passage: give questree.Passage\(id",
+        ),
+        ([], {"kind": "exact", "devices": ["cuda:97"]}, QuestreeError, r"no device 'cuda:97'. There are: cpu"),
+    ],
+)
+def test_what_cannot_be_indexed_is_told_and_leaves_nothing(
+    more, given, error, said, passages, tiny_checkpoint, tmp_path
+):
+    with pytest.raises(error, match=said):
+        build_index([*passages, *more], tmp_path / "index", checkpoint=tiny_checkpoint, **given)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,12 +197,6 @@ def test_an_interrupted_addition_goes_on(whole, passages, tiny_checkpoint, tmp_p
         add_to_index(passages[30:], out)
     assert encoded == [len(passages) - 3 * SIZE]  # one chunk of the index, two of the interrupted run
     assert load_index(out).fingerprint == load_index(whole["exact"]).fingerprint
-
-
-def test_devices_are_checked(passages, tiny_checkpoint, tmp_path):
-    with pytest.raises(QuestreeError, match=r"no device 'cuda:97'. There are: cpu"):
-        build_index(passages, tmp_path / "x", kind="exact", checkpoint=tiny_checkpoint, devices=["cuda:97"])
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_lists_by_centroid_are_those_of_colbert(whole, tmp_path):

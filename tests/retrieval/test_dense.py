@@ -133,15 +133,6 @@ def test_another_encoder_than_the_index_was_built_with_is_refused(dense_folder, 
     assert load_index(dense_folder, checkpoint=moved)("amber", k=1)
 
 
-def test_a_damaged_index_is_refused(sentence_folder, passages, tmp_path):
-    settings = DenseSettings(factory="SQfp16")
-    folder = build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
-    path = folder / "version-1" / "dense.faiss"
-    path.write_bytes(b"x" * path.stat().st_size)
-    with pytest.raises(IndexRefused, match="damaged"):
-        load_index(folder)
-
-
 # How an encoder is used
 
 

@@ -223,16 +223,16 @@ def test_modules_that_give_no_such_embeddings_are_refused(copied, modules, said)
         Encoder.load(find_checkpoint(copied))
 
 
-@pytest.mark.parametrize("written_as", ["{", "{}", "[1]", '[{"path": ""}]'])
-def test_a_damaged_list_of_modules_is_named(copied, written_as):
-    (copied / "modules.json").write_text(written_as)
-    with pytest.raises(CheckpointError, match=r"modules\.json"):
-        Encoder.load(find_checkpoint(copied))
-
-
-def test_embeddings_that_are_not_normalised_are_refused(copied):
-    (copied / "config_sentence_transformers.json").write_text('{"model_type": "MultiVectorEncoder"}')
-    with pytest.raises(CheckpointError, match="not normalised"):
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        *(("modules.json", content, r"modules\.json") for content in ("{", "{}", "[1]", '[{"path": ""}]')),
+        ("config_sentence_transformers.json", '{"model_type": "MultiVectorEncoder"}', "not normalised"),
+    ],
+)
+def test_a_damaged_list_of_modules_and_embeddings_that_are_not_normalised_are_refused(copied, file, content, said):
+    (copied / file).write_text(content)
+    with pytest.raises(CheckpointError, match=said):
         Encoder.load(find_checkpoint(copied))
 
 

@@ -1,28 +1,18 @@
 """A pickle in any file of an index, with all checksums put right, does not run, whatever else comes of it."""
 
-import os
 import pickle
 import shutil
 from pathlib import Path
 
 import numpy
 import pytest
+from bomb import Bomb
 from manifests import rewrite_manifest
 from reliability.tiny_encoders import save_encoder
 
 from questree.common.files import file_hash
 from questree.retrieval import build_index, load_index
 from questree.retrieval.indexes.contents import NAME
-
-
-class Bomb:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, place: Path):
-        self.place = str(place)
-
-    def __reduce__(self):
-        return os.mkdir, (self.place,)
 
 
 def as_pickle(bomb: Bomb, file: Path) -> None:

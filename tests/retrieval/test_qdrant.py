@@ -7,10 +7,10 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
+from bomb import Bomb
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BM25Retriever, Passage, load_index
@@ -415,16 +415,6 @@ def test_a_damaged_folder_and_a_full_disk_are_named(small, tmp_path, passages, t
     (tmp_path / "q" / "collection" / "c" / "storage.sqlite").write_bytes(b"garbage " * 1000)
     with pytest.raises(IndexRefused, match="cannot be opened as a folder"):
         QdrantRetriever.connect(at)
-
-
-class Bomb:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, at: Path):
-        self.at = str(at)
-
-    def __reduce__(self):
-        return os.mkdir, (self.at,)
 
 
 def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):

@@ -1,13 +1,12 @@
 """Gather and rerank: candidates of BM25, in the order of MaxSim over packed embeddings."""
 
-import os
 import shutil
 from dataclasses import asdict
 
 import pytest
 import torch
 
-from questree.common.errors import IndexRefused, QuestreeError
+from questree.common.errors import QuestreeError
 from questree.retrieval import Passage, RerankSettings, add_to_index, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import exact, rerank
 from questree.retrieval.late_interaction.packed_rows import Packing
@@ -92,17 +91,3 @@ def test_settings_are_kept_and_followed(passages, tiny_checkpoint, tmp_path, nbi
     add_to_index([Passage(id="new", title="new", text="amber")], out)
     assert asdict(settings).items() <= read_manifest(out).settings.items()
     assert load_index(out).candidates == 5
-
-
-def test_a_damaged_file_is_named(rerank_folder, tmp_path):
-    file, folder = f"version-1/{FOLDER}/000000.npy", shutil.copytree(rerank_folder, tmp_path / "index")
-    whole = (folder / file).read_bytes()
-    os.truncate(folder / file, 100)
-    with pytest.raises(IndexRefused, match=rf"{file} is damaged"):
-        load_index(folder)
-    (folder / file).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(IndexRefused, match=rf"{file}.*checksum"):
-        load_index(folder)
-    (folder / file).unlink()
-    with pytest.raises(IndexRefused, match=rf"{file}.* is missing"):
-        load_index(folder)
