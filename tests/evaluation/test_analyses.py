@@ -225,50 +225,31 @@ SWEDEN = Passage(id="1", title="IKEA", text="IKEA was founded in Sweden.")
 
 
 def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,), score: float = 1.0) -> Record:
-    return Record(
-        id=answer,
-        question="?",
-        answer=answer,
-        references=references,
-        scores={"em": score},
-        extras={"rests_on": rests_on},
-    )
+    fields = {"references": references, "scores": {"em": score}, "extras": {"rests_on": rests_on}}
+    return Record(id=answer, question="?", answer=answer, **fields)
 
 
 @pytest.mark.parametrize(
-    ("one", "grounded"),
+    ("one", "gold", "grounded"),
     [
-        (record("Sweden"), True),
-        (record("Sweden", "memory"), False),
-        (record("Sweden", "guess"), False),
-        (record("Sweden", references=()), False),
-        (record("Norway"), False),  # no cited passage names it
-        (record("yes"), True),
-        (record("", None), False),
+        (record("Sweden"), {}, True),
+        (record("Sweden", "memory"), {}, False),
+        (record("Sweden", "guess"), {}, False),
+        (record("Sweden", references=()), {}, False),
+        (record("Norway"), {}, False),  # no cited passage names it
+        (record("yes"), {}, True),
+        (record("", None), {}, False),
+        (record("Sweden"), {"gold_passages": ("1",)}, True),
+        (record("Sweden"), {"gold_passages": (passage_fingerprint("IKEA", "IKEA was founded in Sweden"),)}, True),
+        (record("Sweden"), {"gold_passages": ("2",)}, False),  # names the answer, and tells something else
+        (record("Sweden"), {"gold_passages": ("2",), "gold_titles": ("ikea",)}, True),  # of the gold article
+        (record("Sweden"), {"gold_titles": ("Sweden",)}, False),
+        (record("Sweden", "guess"), {"gold_passages": ("1",)}, True),  # a gold passage names it
+        (record("yes", "guess"), {"gold_passages": ("1",)}, False),
     ],
 )
-def test_what_is_grounded(one: Record, grounded: bool):
-    assert is_grounded(one) is grounded
-
-
-@pytest.mark.parametrize(
-    ("gold", "grounded"),
-    [
-        ({"gold_passages": ("1",)}, True),
-        ({"gold_passages": (passage_fingerprint("IKEA", "IKEA was founded in Sweden"),)}, True),
-        ({"gold_passages": ("2",)}, False),  # names the answer, and tells something else
-        ({"gold_passages": ("2",), "gold_titles": ("ikea",)}, True),  # another passage of the gold article
-        ({"gold_titles": ("Sweden",)}, False),
-    ],
-)
-def test_what_is_grounded_goes_by_gold_passages_where_they_are_known(gold: dict[str, tuple[str, ...]], grounded: bool):
-    assert is_grounded(record("Sweden").model_copy(update=gold)) is grounded
-
-
-def test_a_guess_that_a_gold_passage_names_is_grounded():
-    gold = {"gold_passages": ("1",)}
-    assert is_grounded(record("Sweden", "guess").model_copy(update=gold))
-    assert not is_grounded(record("yes", "guess").model_copy(update=gold))
+def test_what_is_grounded(one: Record, gold: dict[str, tuple[str, ...]], grounded: bool):
+    assert is_grounded(one.model_copy(update=gold)) is grounded
 
 
 def test_the_score_of_answers_that_cite_the_whole_chain():

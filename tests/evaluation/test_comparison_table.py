@@ -59,14 +59,8 @@ def cells(evaluation):
 
 def test_a_result_is_six_rows_and_the_rest_is_explained():
     table = evaluation_table({"a": made([1, 0], recall=0.75, cost=0.25)})
-    assert [str(cell) for cell in table.columns[0].cells] == [
-        "cover-em",
-        "grounded",
-        "failed",
-        "calls",
-        "tokens",
-        "cost",
-    ]
+    named = [str(cell) for cell in table.columns[0].cells]
+    assert named == ["cover-em", "grounded", "failed", "calls", "tokens", "cost"]
     explained = evaluation_table({"a": made([1, 0], recall=0.75)}, details=True).columns
     assert "recall@5" in map(str, explained[0].cells)
     assert all(len(str(cell)) > 5 for cell in explained[-1].cells)

@@ -20,10 +20,12 @@ def unasked(scripted):
         ("x" * 5_000_000, "the question has 5,000,000 characters; at most 20,000 are read"),
         ("¿" * 20_001, "the question has 20,001 characters"),
         ("why " * 1_001, "the question has 1001 words; at most 1000 are read"),
+        ("", "the question is empty"),
+        ("   ", "the question is empty"),
     ],
-    ids=["one word", "no word", "many words"],
+    ids=["one word", "no word", "many words", "none", "spaces"],
 )
-def test_a_question_that_is_too_long_is_refused_however_few_its_words(question, said, unasked):
+def test_a_question_that_is_empty_or_too_long_is_refused(question, said, unasked):
     failure = unasked(question=question).failure
     assert failure.cause == "question"
     assert said in failure.message

@@ -1,11 +1,6 @@
 """One LM call: what is retried, and what each failure is called."""
 
-import json
-import os
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import permutations
-from threading import Thread
 from urllib.parse import urlsplit
 
 import dspy
@@ -13,6 +8,7 @@ import pytest
 from dspy import lm15
 from dspy.utils.callback import BaseCallback
 from fakes import ListReader, ListRetriever
+from reliability.faulty_server import Schedule, at_fault
 
 from questree.evaluation.identity import lm_facts
 from questree.lm.call import LONGEST_PROMPT, call, sampled
@@ -252,48 +248,25 @@ def test_a_failed_search_says_where_it_happened(scripted):
 
 
 def test_no_key_and_no_address_gets_into_a_failure(monkeypatch):
+    """Of a server that tells all it knows: in a reply that does not parse, then in the message of an error."""
     monkeypatch.setenv("SOME_API_KEY", "from-the-environment")
-    with telling_server() as address:
-        options = {"api_base": address, "api_key": KEY, "extra_headers": {"X-Auth": "header-token-1"}}
+    known, asked = ["Bearer", KEY, "header-token-1", "from-the-environment"], []
+
+    def tell(path, body):
+        asked.append(body)
+        text = f"no: {' '.join(known)}"
+        message = {"message": {"role": "assistant", "content": text}, "index": 0, "finish_reason": "stop"}
+        replied = {"id": "1", "object": "chat.completion", "created": 1, "model": "test", "choices": [message]}
+        return (200, replied) if len(asked) == 1 else (400, {"error": {"message": text}})
+
+    with at_fault(tell, Schedule([])) as address:
+        known.append(urlsplit(address).netloc)
+        options = {"api_base": f"{address}/v1", "api_key": KEY, "extra_headers": {"X-Auth": "header-token-1"}}
         with dspy.context(lm=dspy.LM("openai/test", **options, cache=False, num_retries=0), adapter=None):
             failure = ask().failure
     assert failure.cause == "refused"
     assert failure.where.reply == "no: Bearer … … … …"
-    for secret in (KEY, urlsplit(address).netloc, "header-token-1", "from-the-environment"):
-        assert secret not in failure.model_dump_json()
-
-
-@contextmanager
-def telling_server():
-    """A server that tells all it knows: in a reply that does not parse, then in the message of an error."""
-
-    class Telling(BaseHTTPRequestHandler):
-        asked = 0
-
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            known = f"{self.headers['Authorization']} {self.headers['X-Auth']} {self.headers['Host']}"
-            text = f"no: {known} {os.environ['SOME_API_KEY']}"
-            Telling.asked += 1
-            message = {"message": {"role": "assistant", "content": text}, "index": 0, "finish_reason": "stop"}
-            replied = {"id": "1", "object": "chat.completion", "created": 1, "model": "test", "choices": [message]}
-            content = json.dumps(replied if Telling.asked == 1 else {"error": {"message": text}}).encode()
-            self.send_response(200 if Telling.asked == 1 else 400)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Telling)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    assert not [secret for secret in known[1:] if secret in failure.model_dump_json()]
 
 
 def test_a_long_prompt_and_a_long_reply_keep_both_ends(scripted):

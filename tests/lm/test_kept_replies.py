@@ -48,25 +48,16 @@ def test_the_databases_are_not_opened_by_dspy_as_well(tmp_path, monkeypatch):
     assert found(["key"]) == {"key": {"text": "reply"}}
 
 
-def test_a_server_is_not_answered_for_by_another_with_the_same_model(tmp_path):
-    dspy.configure_cache(disk_cache_dir=str(tmp_path))  # DSPy's own, as it is from Python
+@pytest.mark.parametrize("variable", [None, "OPENAI_API_BASE", "OPENAI_BASE_URL"])
+def test_a_server_is_not_answered_for_by_another_with_the_same_model(kept, tmp_path, monkeypatch, variable):
+    if variable is None:
+        dspy.configure_cache(disk_cache_dir=str(tmp_path / "other"))  # DSPy's own, as it is from Python
     engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
     cached = []
     with running(engine) as one, running(engine) as other:
         for address in (one, other, one):
-            with dspy.context(lm=dspy.LM("openai/simulated", api_base=address, api_key="x")):
-                cached.append(build("direct", {})(question=QUESTIONS[0].question).spent.cached)
-    assert cached == [0, 0, 1]
-
-
-@pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
-def test_nor_is_a_server_that_a_variable_names(kept, monkeypatch, variable):
-    engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
-    cached = []
-    with running(engine) as one, running(engine) as other:
-        for address in (one, other, one):
-            monkeypatch.setenv(variable, address)
-            with dspy.context(lm=dspy.LM("openai/simulated", api_key="x")):
+            named = {"api_base": address} if variable is None else monkeypatch.setenv(variable, address) or {}
+            with dspy.context(lm=dspy.LM("openai/simulated", api_key="x", **named)):
                 cached.append(build("direct", {})(question=QUESTIONS[0].question).spent.cached)
     assert cached == [0, 0, 1]
 

@@ -19,42 +19,33 @@ def anywhere(fragment: str, passage: Passage) -> bool:
 A, B, C = (Passage(id=name, text=name) for name in "abc")
 
 
-def test_marks_that_point_nowhere_and_unmarked_references_go():
-    content, references = settle_marks("One [1]. Two [3]. Three [7]. Zero [0].", [A, B, C], anywhere)
-    assert content == "One [1]. Two [2]. Three. Zero."
-    assert references == [A, C]
-
-
-def test_digits_without_end_are_no_number_of_a_passage():
-    digits = "1" * 5000
-    assert settle_marks(f"One [1]. Two [{digits}]. Three [1, {digits}].", [A], anywhere) == (
-        "One [1]. Two. Three [1].",
-        [A],
-    )
-    assert marked_fragments(f"One [1]. Two [{digits}].") == [("One", [1])]
-    assert fill_in(f"Who wrote #{digits}?", ["Kafka"]) == f"Who wrote #{digits}?"
-
-
-def test_references_are_numbered_in_the_order_in_which_they_are_marked():
-    content, references = settle_marks("First [3] last [2].", [A, B, C], anywhere)
-    assert content == "First [1] last [2]."
-    assert references == [C, B]
+DIGITS = "1" * 5000
 
 
 @pytest.mark.parametrize(
-    "mark",
+    ("text", "content", "references"),
     [
-        "[1, 2]",
-        "[1;2]",
-        "[1-2]",
-        "[ 1 – 2 ]",
-        "[1 and 2]",
-        "[Passages 1 & 2]",
-        "【1】【2】",
-        "[^1][#2]",
-        "【1†source】[source 2]",
+        ("One [1]. Two [3]. Three [7]. Zero [0].", "One [1]. Two [2]. Three. Zero.", [A, C]),
+        ("First [3] last [2].", "First [1] last [2].", [C, B]),  # numbered in the order of their marks
+        ("Odd [1[9]].", "Odd [1].", [A]),  # what is left when a mark is removed is settled too
+        ("All [2-999], none [9-7].", "All [1][2], none.", [B, C]),  # of as many passages as there are
+        (f"One [1]. Two [{DIGITS}]. Three [1, {DIGITS}].", "One [1]. Two. Three [1].", [A]),
     ],
+    ids=["nowhere and unmarked", "order", "a mark in a mark", "a range", "digits without end"],
 )
+def test_marks_and_references_are_settled(text, content, references):
+    assert settle_marks(text, [A, B, C], anywhere) == (content, references)
+
+
+def test_digits_without_end_are_no_number_of_a_passage():
+    assert marked_fragments(f"One [1]. Two [{DIGITS}].") == [("One", [1])]
+    assert fill_in(f"Who wrote #{DIGITS}?", ["Kafka"]) == f"Who wrote #{DIGITS}?"
+
+
+JOINT = ("[1, 2]", "[1;2]", "[1-2]", "[ 1 – 2 ]", "[1 and 2]", "[Passages 1 & 2]", "【1】【2】", "[^1][#2]")
+
+
+@pytest.mark.parametrize("mark", [*JOINT, "【1†source】[source 2]"])
 def test_joint_marks_are_parted(mark):
     assert settle_marks(f"Both {mark}.", [A, B], anywhere) == ("Both [1][2].", [A, B])
     assert without_loose_marks(f"Both {mark}.", 0) == without_marks(f"Both {mark}.") == "Both."
@@ -70,19 +61,9 @@ def test_a_list_of_sources_at_the_end_is_left_out(heading, line):
     )
 
 
-def test_a_range_is_of_as_many_passages_as_there_are():
-    assert settle_marks("All [2-999], none [9-7].", [A, B, C], anywhere) == ("All [1][2], none.", [B, C])
-
-
 @pytest.mark.parametrize("text", ["The war [1914–1918].", "The band [sic] and [its 2 songs].", "He won [2:1]."])
 def test_other_words_in_brackets_stay(text):
     assert settle_marks(text, [A, B], anywhere)[0] == text
-
-
-def test_what_is_left_when_a_mark_is_removed_is_settled_too():
-    content, references = settle_marks("Odd [1[9]].", [A, B], anywhere)
-    assert content == "Odd [1]."
-    assert references == [A]
 
 
 def test_a_mark_whose_fragment_may_not_cite_the_passage_goes_with_its_reference():

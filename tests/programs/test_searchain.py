@@ -233,14 +233,6 @@ def test_a_failing_retriever_or_reader_fails_the_question_and_keeps_its_tree(scr
     assert "index is gone" in prediction.failure.message
 
 
-@pytest.mark.parametrize("question", ["", "   ", "why " * 1001])
-def test_an_empty_or_overlong_question_fails_before_any_call(scripted, question):
-    engine = scripted()
-    prediction = searchain()(question=question)
-    assert prediction.failure.cause == "question"
-    assert engine.prompts == []
-
-
 def test_watchers_see_the_tree_grow(scripted):
     scripted({"chain": KNOWN}, TOLD)
     sizes: list[int] = []

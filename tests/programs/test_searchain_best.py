@@ -35,21 +35,12 @@ def planned(query: str, recalled: str | None = None, sure: bool = False) -> dict
 
 
 def plan(*recalled: str | None) -> dict[str, object]:
-    queries = (AUTHOR, "Where was #1 born?", "Which river flows through #2?")
-    return {
-        "planned_chain": [
-            planned(query, answer, answer is not None) for query, answer in zip(queries, recalled, strict=True)
-        ]
-    }
+    steps = zip((AUTHOR, "Where was #1 born?", "Which river flows through #2?"), recalled, strict=True)
+    return {"planned_chain": [planned(query, answer, answer is not None) for query, answer in steps]}
 
 
-def verdict(verdict: str, found: str = "", passage: int = 1, remembered: str = "") -> dict[str, object]:
-    return {
-        "passage_number": passage if found else 0,
-        "found": found,
-        "verdict": verdict,
-        "remembered": remembered,
-    }
+def verdict(verdict: str, found: str = "", remembered: str = "") -> dict[str, object]:
+    return {"passage_number": int(bool(found)), "found": found, "verdict": verdict, "remembered": remembered}
 
 
 def searchain(passages=PASSAGES, reader=None, **settings) -> SearChain:
@@ -170,12 +161,54 @@ def test_a_contradicted_answer_is_corrected_and_what_was_recalled_after_it_is_dr
     assert "Vienna" not in engine.prompts[4]
 
 
-def test_a_wrong_answer_that_was_written_into_a_later_query_is_replaced_there(scripted):
-    written = {"planned_chain": [planned(BIRTH, "Vienna"), planned("Which river flows through Vienna?", "Danube")]}
-    scripted(written, verdict("contradicts", "Prague"), verdict("supports", "Vltava"), TOLD)
-    program = searchain()
+BORN = planned("Where was #1 born?")
+DESCRIBED = "Where was (the answer to: Who wrote The Metamorphosis) born?"
+SAYING = "a writer of Prague who worked for an insurance company"
+SILENT, NO_REST = verdict("silent"), {"rest": []}
+
+
+@pytest.mark.parametrize(
+    ("chain", "replies", "found", "queries"),
+    [
+        (
+            [planned(BIRTH, "Vienna"), planned("Which river flows through Vienna?", "Danube")],
+            [verdict("contradicts", "Prague"), verdict("supports", "Vltava")],
+            PASSAGES,
+            [BIRTH, RIVER],
+        ),
+        (
+            [planned(AUTHOR), BORN],
+            [SILENT, NO_REST, SILENT, NO_REST],
+            {AUTHOR: "A novella.", DESCRIBED: "Nothing."},
+            [AUTHOR, DESCRIBED],
+        ),
+        (
+            [planned(AUTHOR, SAYING), BORN],
+            [SILENT, SILENT],
+            {AUTHOR: "A novella.", DESCRIBED: "Nothing."},
+            [AUTHOR, f"{AUTHOR} {SAYING}", DESCRIBED],
+        ),
+        (
+            [planned(AUTHOR, SAYING), BORN],
+            [verdict("supports", SAYING), SILENT],
+            {AUTHOR: f"It is by {SAYING}.", f"Where was {SAYING} born?": "Nothing."},
+            [AUTHOR, f"Where was {SAYING} born?"],
+        ),
+        (
+            [planned(AUTHOR), BORN],
+            [verdict("supports", "Min Dikkha (r. 1554–56)"), verdict("supports", "Prague")],
+            {AUTHOR: "By Min Dikkha (r. 1554–56).", "Where was Min Dikkha born?": "In Prague."},
+            [AUTHOR, "Where was Min Dikkha born?"],
+        ),
+    ],
+    ids=["a corrected answer", "no answer", "a long guess", "a long fact", "a king without the years of his reign"],
+)
+def test_what_stands_in_later_queries(scripted, chain, replies, found, queries):
+    engine = scripted({"planned_chain": chain}, *replies, TOLD)
+    program = searchain(found)
     program(question=QUESTION)
-    assert program.retriever.queries == [BIRTH, RIVER]
+    assert program.retriever.queries == queries
+    assert QUESTION in engine.prompts[1], "a check sees the question"
 
 
 MALLE = "Where was Louis Malle born?"
@@ -252,18 +285,10 @@ def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
 
 
 def test_a_later_query_that_was_written_out_follows_a_correction_two_steps_before_it(scripted):
+    born, flows = ("Where was Max Brod born?", "Brno"), ("Which river flows through Brno?", "Svratka")
+    verdicts = [verdict("contradicts", "Franz Kafka"), verdict("supports", "Prague"), verdict("supports", "Vltava")]
     scripted(
-        {
-            "planned_chain": [
-                planned(AUTHOR, "Max Brod", sure=True),
-                planned("Where was Max Brod born?", "Brno", sure=True),
-                planned("Which river flows through Brno?", "Svratka", sure=True),
-            ]
-        },
-        verdict("contradicts", "Franz Kafka"),
-        verdict("supports", "Prague"),
-        verdict("supports", "Vltava"),
-        TOLD,
+        {"planned_chain": [planned(*step, sure=True) for step in ((AUTHOR, "Max Brod"), born, flows)]}, *verdicts, TOLD
     )
     prediction = searchain()(question=QUESTION)
     assert [node.query for node in prediction.tree.last_path()] == [AUTHOR, BIRTH, RIVER]
@@ -500,30 +525,6 @@ def test_the_same_prompt_is_not_asked_twice(scripted):
     assert len(engine.prompts) == len(set(engine.prompts)) == 5
 
 
-def test_an_earlier_query_without_an_answer_is_described_in_later_ones(scripted):
-    chain = {"planned_chain": [planned(AUTHOR), planned("Where was #1 born?")]}
-    scripted(chain, verdict("silent"), {"rest": []}, verdict("silent"), {"rest": []}, TOLD)
-    described = "Where was (the answer to: Who wrote The Metamorphosis) born?"
-    program = searchain({AUTHOR: "A novella.", described: "Nothing."})
-    program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, described]
-
-
-def test_a_long_guess_is_not_filled_in_and_a_long_fact_is(scripted):
-    saying = "a writer of Prague who worked for an insurance company"
-    chain = {"planned_chain": [planned(AUTHOR, saying), planned("Where was #1 born?")]}
-    scripted(chain, verdict("silent"), verdict("silent"), TOLD)
-    described = "Where was (the answer to: Who wrote The Metamorphosis) born?"
-    program = searchain({AUTHOR: "A novella.", described: "Nothing."})
-    program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, f"{AUTHOR} {saying}", described]
-
-    scripted(chain, verdict("supports", saying), verdict("silent"), TOLD)
-    program = searchain({AUTHOR: f"It is by {saying}.", f"Where was {saying} born?": "Nothing."})
-    program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, f"Where was {saying} born?"]
-
-
 def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
     crowned = Passage(id="c", title="Charlemagne", text="In 768 he became king. In 800 the Pope crowned him emperor.")
     assert sentence_with("Charlemagne", crowned, "Who was crowned in 800?") == "In 800 the Pope crowned him emperor."
@@ -534,15 +535,6 @@ def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
     assert sentence_with("1943", dated, "When did it end?") is None
     film = Passage(id="f", title="Blonde", text="Blonde is by Raoul Walsh. Walsh remade it in 1948 as Sunday.")
     assert sentence_with("Raoul Walsh", film, "Who directed Sunday (1948)?") == "Walsh remade it in 1948 as Sunday."
-
-
-def test_later_queries_have_a_king_without_the_years_of_his_reign_and_a_check_sees_the_question(scripted):
-    chain = {"planned_chain": [planned(AUTHOR), planned("Where was #1 born?")]}
-    engine = scripted(chain, verdict("supports", "Min Dikkha (r. 1554–56)"), verdict("supports", "Prague"), TOLD)
-    program = searchain({AUTHOR: "By Min Dikkha (r. 1554–56).", "Where was Min Dikkha born?": "In Prague."})
-    program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, "Where was Min Dikkha born?"]
-    assert QUESTION in engine.prompts[1]
 
 
 def test_what_the_lm_knows_once_it_is_asked_the_right_query_is_its_own_knowledge(scripted):

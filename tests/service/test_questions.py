@@ -13,7 +13,6 @@ from questree.evaluation.run_file import WritableFile
 from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
-from questree.retrieval.serving.server_limits import Refused
 from questree.service.kept_questions import KeptQuestions
 from questree.service.questions import Ended, Question, Service
 
@@ -250,11 +249,3 @@ def test_a_folder_that_cannot_be_written_is_refused_before_a_question_is_asked(t
     (tmp_path / "file").touch()
     with pytest.raises(QuestreeError, match=f"cannot be kept in {tmp_path}/file: .*--questions"):
         KeptQuestions(tmp_path / "file")
-
-
-def test_a_program_that_is_not_served_is_refused(make_service):
-    async def ask() -> None:
-        with pytest.raises(Refused, match="Did you mean 'searchain'"):
-            make_service().ask("?", client="a", program="serchain")
-
-    asyncio.run(ask())

@@ -185,11 +185,12 @@ def test_a_search_agent_reasons_on_from_condensed_findings(scripted):
     assert [one.id for one in prediction.references] == ["p0"]
 
 
-def test_a_search_agent_without_an_answer_reads_it_from_its_reasoning(scripted):
+@pytest.mark.parametrize(("name", "nothing"), [("search-agent", "useful"), ("toolformer", "found")])
+def test_without_an_answer_it_is_read_from_what_was_written(name, nothing, scripted):
     more = reasons("On.", "more")
     engine = scripted(more, more, {"answer": "Vltava"})
-    prediction = program("search-agent", retriever=TableRetriever({}), max_searches=1)(question=Q)
-    assert calls(engine)[2].given("thoughts") == ["On.", "[Search(more) → nothing useful]", "On."]
+    prediction = program(name, retriever=TableRetriever({}), max_searches=1)(question=Q)
+    assert calls(engine)[2].given("thoughts") == ["On.", f"[Search(more) → nothing {nothing}]", "On."]
     assert prediction.answer == "Vltava"
 
 

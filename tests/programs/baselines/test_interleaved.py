@@ -131,14 +131,6 @@ def test_toolformer_puts_results_into_its_text_and_writes_on(scripted):
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
 
 
-def test_toolformer_without_an_answer_reads_it_from_the_text(scripted):
-    more = {"continuation": "and", "search": "more", "answer": "null"}
-    engine = scripted(more, more, {"answer": "Vltava"})
-    prediction = program("toolformer", retriever=TableRetriever({}), max_searches=1)(question=Q)
-    assert calls(engine)[2].given("thoughts") == ["and", "[Search(more) → nothing found]", "and"]
-    assert prediction.answer == "Vltava"
-
-
 def turn(tool: str, **arguments: str) -> dict[str, object]:
     return {"next_thought": "Hm.", "next_tool_name": tool, "next_tool_args": arguments}
 
@@ -163,16 +155,19 @@ def test_react_searches_until_it_finishes(scripted):
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
 
 
-def test_react_answers_from_what_it_has_when_its_turns_are_spent(scripted):
-    scripted(*SEARCHED, EXTRACTED)
-    prediction = program("react", retriever=TableRetriever({}), max_turns=2)(question=Q)
-    assert prediction.answer == "Vltava"
-
-
-def test_react_retries_what_cannot_be_parsed(scripted):
-    scripted("no", turn("finish"), EXTRACTED)
-    prediction = program("react", retriever=TableRetriever({}))(question=Q)
-    assert (prediction.answer, prediction.spent.calls) == ("Vltava", 3)
+@pytest.mark.parametrize(
+    ("name", "replies", "settings"),
+    [
+        ("react", SEARCHED, {"max_turns": 2}),  # its turns are spent
+        ("react", ["no", turn("finish")], {}),  # what cannot be parsed is asked for again
+        ("react-self-consistency", [turn("finish")], {}),
+        ("react-self-consistency", [*SEARCHED, turn("finish")], {}),
+    ],
+)
+def test_react_that_ends_answers_from_what_it_has(scripted, name, replies, settings):
+    scripted(*replies, EXTRACTED)
+    prediction = program(name, retriever=TableRetriever({}), **settings)(question=Q)
+    assert (prediction.answer, prediction.spent.calls) == ("Vltava", len(replies) + 1)
 
 
 def test_react_forgets_its_oldest_turn_when_the_window_is_full(scripted):
@@ -230,10 +225,3 @@ def test_react_that_does_not_finish_gives_way_to_self_consistency(answering):
     assert prediction.passages == [], "an answer from memory rests on none"
     assert [passage.id for passage in prediction.seen] == ["A"]
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == [Q]
-
-
-@pytest.mark.parametrize("turns", [[turn("finish")], [*SEARCHED, turn("finish")]])
-def test_react_that_finishes_needs_no_self_consistency(scripted, turns):
-    scripted(*turns, EXTRACTED)
-    prediction = program("react-self-consistency", retriever=TableRetriever({}))(question=Q)
-    assert prediction.answer == "Vltava"

@@ -135,13 +135,7 @@ THOUGHT = {"shown": [], "thoughts": []}
     [
         ("self-ask", "follow_up", {"solved": []}, [{"follow_up": "Where?"}], "asks"),
         ("self-ask", "follow_up", {"solved": []}, [{"follow_up": None}], "ends"),
-        (
-            "self-ask-retrieval",
-            "subquestion_answer",
-            SUBQUESTION,
-            [{"query_answer": None, "references": []}],
-            "unknown",
-        ),
+        ("self-ask-retrieval", "subquestion_answer", SUBQUESTION, [UNKNOWN], "unknown"),
         ("plan-and-solve", "subquestion_answer", SUBQUESTION, [{"query_answer": "Prague"}], "known"),
         ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": True, "promise": 1.0}], "complete"),
         ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": False, "promise": 1.0}], "open"),

@@ -31,14 +31,7 @@ def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
     )
     prediction = program("self-ask")(question=Q)
     asked, unsolved = calls(engine), {"query": RIVER, "answer": None}
-    assert [one.wants for one in asked] == [
-        "follow_up",
-        "query_answer",
-        "follow_up",
-        "query_answer",
-        "follow_up",
-        "final_content",
-    ]
+    assert [one.wants for one in asked] == ["follow_up", "query_answer"] * 2 + ["follow_up", "final_content"]
     assert [one.given("solved") for one in asked[:3]] == [[], [], [STEP]]
     assert [one.given("query") for one in (asked[1], asked[3])] == [BORN, RIVER]
     assert all(one.given("passages") is None for one in asked)
@@ -56,9 +49,13 @@ def test_words_that_say_why_there_is_no_answer_are_none(said, scripted):
     assert (node.answer, node.source, node.passage) == (None, "unsolved", None)
 
 
-def test_self_ask_stops_at_its_limit(scripted):
-    scripted({"follow_up": BORN}, {"query_answer": "Prague"}, TOLD)
-    assert len(program("self-ask", max_follow_ups=1)(question=Q).tree.nodes) == 1
+@pytest.mark.parametrize(
+    ("name", "first", "limit"),
+    [("self-ask", {"follow_up": BORN}, "max_follow_ups"), ("plan-and-solve", {"plan": [BORN, RIVER, Q]}, "max_steps")],
+)
+def test_more_subquestions_than_its_limit_are_left_out(name, first, limit, scripted):
+    scripted(first, {"query_answer": "Prague"}, TOLD)
+    assert len(program(name, **{limit: 1})(question=Q).tree.nodes) == 1
 
 
 def test_self_ask_with_retrieval_reads_its_intermediate_answers(scripted):
@@ -125,11 +122,6 @@ def test_all_subquestions_come_first_and_later_ones_stand_on_earlier_answers(scr
     assert asked[2].given("passages") == (["[1] T1 | The Vltava."] if reads else None)
     assert [passage.id for passage in prediction.references] == (["p0", "p1"] if reads else [])
     assert [node.parent for node in prediction.tree.nodes] == [None, 0]
-
-
-def test_too_many_subquestions_are_left_out(scripted):
-    scripted({"plan": [BORN, RIVER, Q]}, {"query_answer": "Prague"}, TOLD)
-    assert len(program("plan-and-solve", max_steps=1)(question=Q).tree.nodes) == 1
 
 
 @pytest.mark.parametrize(("name", "first"), [("least-to-most", "subquestions"), ("plan-and-solve", "plan")])
