@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,10 +189,14 @@ def for_all_workers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) ->
 
 
 @pytest.fixture(scope="session")
-def tracking_store(for_all_workers: Path) -> Callable[[Path], str]:
-    """Put an MLflow store that holds nothing yet into a folder; gives its URI. MLflow takes seconds to make one."""
-    import mlflow
+def mlflow() -> Any:
+    """MLflow, which takes seconds to import."""
+    return import_module("mlflow")
 
+
+@pytest.fixture(scope="session")
+def tracking_store(for_all_workers: Path, mlflow: Any) -> Callable[[Path], str]:
+    """Put an MLflow store that holds nothing yet into a folder; gives its URI. MLflow takes seconds to make one."""
     empty = for_all_workers / "empty.db"
     with FileLock(f"{empty}.lock"):
         if not empty.exists():

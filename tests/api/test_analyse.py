@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import dspy
 import pytest
 from run_files import change
 
@@ -22,8 +23,6 @@ def runs(compared, workplace):
 
 
 def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(questree, runs, monkeypatch):
-    import dspy
-
     monkeypatch.setattr(dspy, "configure", lambda **settings: pytest.fail("an analysis asks no LM"))
     one, other = runs / "searchain", runs / "searchain-without-retrieval"
     for words, said in (

@@ -8,11 +8,14 @@ import dspy
 import pytest
 from run_files import change, kept
 
+from questree.cli.screen import print_figures
 from questree.common.errors import QuestreeError
 from questree.data import load_task
 from questree.evaluation.leak import refuse_leak
 from questree.evaluation.stored_runs import stored_runs
+from questree.experiment import Experiment
 from questree.optimize import save
+from questree.programs import PROGRAMS
 from questree.programs.baselines.memory import Direct
 
 
@@ -130,9 +133,6 @@ def test_the_same_words_are_one_question_whatever_their_case_and_marks():
 
 
 def test_all_registered_programs_can_be_asked_for(compare, monkeypatch):
-    from questree.experiment import Experiment
-    from questree.programs import PROGRAMS
-
     asked, compared = [], []
     monkeypatch.setattr(Experiment, "program", lambda self, name, **shared: asked.append(name) or Named(name))
     monkeypatch.setattr("questree.evaluation.compare", lambda programs, *rest, **named: compared.extend(programs))
@@ -182,8 +182,6 @@ def test_without_out_another_defence_has_a_folder_of_its_own(compare, workplace)
 
 @pytest.mark.parametrize("width", [50, 77, 110])
 def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
-    from questree.cli.screen import print_figures
-
     monkeypatch.setenv("COLUMNS", str(width))
     score = "0.200 [0.040, 0.360]"
     line = {"program": "x" * 20, "cover-em": score, "difference to x": score, "words in": "12345", "rounds": "1.00"}
@@ -196,8 +194,6 @@ def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
 
 
 def test_each_table_of_a_narrow_screen_tells_its_rows_apart(monkeypatch, capsys):
-    from questree.cli.screen import print_figures
-
     monkeypatch.setenv("COLUMNS", "60")
     score = "0.200 [0.040, 0.360]"
     lines = [{"run": "searchain", "hops": hops, "steps": score, "score": score} for hops in ("two", "three")]

@@ -13,6 +13,7 @@ from questree.common.errors import QuestreeError
 from questree.data import MINI_CORPUS
 from questree.parts import load_or_build
 from questree.retrieval import BuildProgress, build_index, load_index, read_manifest
+from questree.retrieval.linked.retriever import up_to_date
 
 
 def written(folder, name, *ids):
@@ -67,8 +68,6 @@ def test_without_the_weights_of_the_embedded_checkpoint_an_index_that_is_needed_
 
 
 def test_links_are_made_beside_an_index_and_follow_it(tmp_path):
-    from questree.retrieval.linked.retriever import up_to_date
-
     index = tmp_path / "index"
     made = run(written(tmp_path, "some.jsonl", "a", "b"), "--out", str(index), "--kind", "bm25", "--links")
     assert f"{index}.links: its links; use them with --retriever linked:{index}" in made.output.replace("\n", "")

@@ -13,6 +13,7 @@ from questree import load_task, program
 from questree.cli.serve import named_programs, service_of
 from questree.experiment import Experiment
 from questree.parts import Parts
+from questree.retrieval import KINDS
 from questree.service import ServiceLimits
 from questree.settings import run_settings
 
@@ -95,8 +96,6 @@ def test_a_retriever_is_opened_once_however_it_is_spelled(index, workplace):
 
 
 def test_every_kind_is_listed(questree):
-    from questree.retrieval import KINDS
-
     listed = questree("list", "retrievers").out
     for name, kind in KINDS.items():
         assert f"--kind {name}" in listed

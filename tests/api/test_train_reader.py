@@ -3,7 +3,9 @@
 import json
 
 import pytest
+import torch
 from reliability.tiny_encoders import save_encoder
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from questree.evaluation.identity import digest
 from questree.parts import Parts
@@ -161,9 +163,6 @@ def pairs(workplace):
 
 
 def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workplace, encoder, pairs):
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=1)

@@ -50,9 +50,7 @@ def test_a_metric_with_the_name_of_another_column_is_refused():
     assert {name for row in rows for name in row} <= known
 
 
-def test_runs_have_one_parent(mini, tmp_path, tracking_store):
-    import mlflow
-
+def test_runs_have_one_parent(mini, tmp_path, tracking_store, mlflow):
     uri = tracking_store(tmp_path)
     programs = {name: mini.program() for name in ("a", "b")}
     compare(programs, mini.dev[:2], [mini.metric], tracking=Tracking(uri=uri), title="both")

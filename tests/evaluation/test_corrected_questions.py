@@ -13,6 +13,8 @@ from questree.evaluation.records import Record
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records
 from questree.metrics import metric
+from questree.optimize import Examples, optimizer
+from questree.optimize import compile as compile_program
 from questree.programs.program import answered
 
 
@@ -90,9 +92,6 @@ def test_runs_of_different_questions_under_one_id_are_not_paired():
 
 
 def test_a_compilation_does_not_go_on_with_other_training_questions(mini, tmp_path):
-    from questree.optimize import Examples, optimizer
-    from questree.optimize import compile as compile_program
-
     def compiled(train, dev):
         examples = Examples(train=train, dev=dev, task="mini")
         few = optimizer("labeled-few-shot")

@@ -11,9 +11,7 @@ from questree.simulate import Traits, simulated_lm
 
 
 @pytest.fixture
-def store(tmp_path, tracking_store):
-    import mlflow
-
+def store(tmp_path, tracking_store, mlflow):
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(tracking_store(tmp_path))
     yield
@@ -34,8 +32,7 @@ def configured(_task):
     dspy.configure(lm=None)
 
 
-def test_mlflow_evaluates_a_program_on_a_task_with_our_metrics_and_one_of_the_user_s(index, store, configured):
-    import mlflow
+def test_mlflow_evaluates_a_program_on_a_task_with_our_metrics_and_one_of_the_user_s(index, store, configured, mlflow):
     from mlflow.genai.scorers import scorer
 
     program = SearChain(index)
@@ -70,9 +67,7 @@ def test_a_task_is_one_data_set_however_often_it_is_asked_for(store):
     assert row["expectations"]["gold_titles"] == example.gold_titles
 
 
-def test_a_store_without_data_sets_is_named(tmp_path, store):
-    import mlflow
-
+def test_a_store_without_data_sets_is_named(tmp_path, store, mlflow):
     mlflow.set_tracking_uri(tmp_path.as_uri())
     with pytest.raises(QuestreeError, match="takes no evaluation data set 'mini-dev'"):
         questree.mlflow_dataset("mini")

@@ -67,9 +67,7 @@ def test_an_lm_of_the_program_s_own_replies_anew_in_each_run():
         repeat(program, [example], right, 2)
 
 
-def test_each_repeat_is_tracked_under_one_parent(tmp_path, tracking_store):
-    import mlflow
-
+def test_each_repeat_is_tracked_under_one_parent(tmp_path, tracking_store, mlflow):
     uri = tracking_store(tmp_path)
     with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
         repeat(Draws(), [RIGHT, WRONG], right, 2, tracking=Tracking(uri=uri))

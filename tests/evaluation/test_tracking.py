@@ -8,6 +8,7 @@ from collections import Counter
 import dspy
 import pytest
 from fakes import ListReader
+from urllib3.util.retry import Retry
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
@@ -51,10 +52,8 @@ def tracked_compile(tmp_path_factory, _task, _index, tracking_store):
 
 
 @pytest.fixture
-def runs(tracked_compile):
+def runs(tracked_compile, mlflow):
     """The parent run, and the nested ones."""
-    import mlflow
-
     client = mlflow.MlflowClient(tracked_compile[1].uri)
     experiment = client.get_experiment_by_name("questree")
     found = client.search_runs([experiment.experiment_id])
@@ -85,9 +84,7 @@ def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tra
     assert (given.dataset.name, json.loads(given.dataset.profile)["num_rows"]) == ("mini", 4)
 
 
-def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(runs, tracked_compile):
-    import mlflow
-
+def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(runs, tracked_compile, mlflow):
     parent, _ = runs
     compiled = tracked_compile[2]
     traces = mlflow.MlflowClient(tracked_compile[1].uri).search_traces(locations=[parent.info.experiment_id])
@@ -102,9 +99,7 @@ def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(runs, 
     assert score.metadata["simulated"] == "true"
 
 
-def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(runs, tracked_compile):
-    import mlflow
-
+def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(runs, tracked_compile, mlflow):
     parent, _ = runs
     mlflow.set_tracking_uri(tracked_compile[1].uri)
     program = tracked_compile[2].program
@@ -117,9 +112,7 @@ def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(
         assert predictor.signature.instructions.splitlines()[0] in prompt.template[0]["content"]
 
 
-def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_store, mini):
-    import mlflow
-
+def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_store, mini, mlflow):
     uri = tracking_store(tmp_path)
     program = SearChain(mini.index)
     program.tracing.trace.demos = [dspy.Example(steps=["{question} {{braces}}"], answer="a")]
@@ -134,9 +127,7 @@ def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_sto
     assert {*versions.values()} == {"1"}
 
 
-def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracking_store):
-    import mlflow
-
+def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracking_store, mlflow):
     uri, question = tracking_store(tmp_path), mini.dev[0].question
     with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
         SearChain(mini.index, reader=ListReader({}))(question=question)
@@ -149,8 +140,7 @@ def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracki
     assert {"PlanChain", "ReviewPath", "Read"} <= {*steps}
 
 
-def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracking_store, monkeypatch, caplog):
-    import mlflow
+def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracking_store, monkeypatch, caplog, mlflow):
     from mlflow.entities.span import NoOpSpan
 
     monkeypatch.setattr(mlflow, "start_span_no_context", lambda *args, **kwargs: NoOpSpan())
@@ -162,9 +152,7 @@ def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracki
     assert "could not be written to their traces" not in caplog.text
 
 
-def test_one_question_is_one_trace_also_with_several_at_a_time(runs, tracked_compile):
-    import mlflow
-
+def test_one_question_is_one_trace_also_with_several_at_a_time(runs, tracked_compile, mlflow):
     parent, _ = runs
     client = mlflow.MlflowClient(tracked_compile[1].uri)
     traces = client.search_traces(locations=[parent.info.experiment_id], max_results=100)
@@ -180,9 +168,7 @@ def test_one_question_is_one_trace_also_with_several_at_a_time(runs, tracked_com
     assert calls == compiled.before.spent.calls + compiled.after.spent.calls
 
 
-def test_the_table_of_questions_and_the_artifact_are_there(runs, tracked_compile):
-    import mlflow
-
+def test_the_table_of_questions_and_the_artifact_are_there(runs, tracked_compile, mlflow):
     parent, _ = runs
     mlflow.set_tracking_uri(tracked_compile[1].uri)
     table = mlflow.artifacts.load_dict(f"runs:/{parent.info.run_id}/after_questions.json")
@@ -191,9 +177,7 @@ def test_the_table_of_questions_and_the_artifact_are_there(runs, tracked_compile
     assert {"answer", "by-style", "failure", "recall@5", "calls"} <= rows[0].keys()
 
 
-def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(mini, tmp_path, tracking_store):
-    import mlflow
-
+def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(mini, tmp_path, tracking_store, mlflow):
     tracking = Tracking(uri=tracking_store(tmp_path), traces=False)
     empty = dspy.Example(id="empty", question=" ", answers=["x"]).with_inputs("question")
     with tracking.run("tracked", {}) as run:
@@ -207,9 +191,7 @@ def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(m
     assert list(kept.evaluation.scores) == ["f1", mini.metric.name]
 
 
-def test_a_program_is_loaded_from_its_run(tracked_compile, mini):
-    import mlflow
-
+def test_a_program_is_loaded_from_its_run(tracked_compile, mini, mlflow):
     _, tracking, compiled, _ = tracked_compile
     mlflow.set_tracking_uri(tracking.uri)
     loaded = load(compiled.address, retriever=mini.index)
@@ -230,9 +212,7 @@ def test_no_key_and_no_address_is_left_behind(tracked_compile):
         assert address.removesuffix("/v1").encode() not in content, file
 
 
-def test_a_run_that_raises_is_marked_failed(tracked_compile):
-    import mlflow
-
+def test_a_run_that_raises_is_marked_failed(tracked_compile, mlflow):
     tracking = tracked_compile[1]
     with pytest.raises(ZeroDivisionError), tracking.run("broken", {}) as run:
         raise ZeroDivisionError
@@ -248,8 +228,6 @@ def test_mlflow_that_was_imported_before_does_not_tell_of_its_tables(monkeypatch
 
 @pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8]), ("1", [2])])
 def test_a_server_that_is_gone_holds_the_work_for_a_quarter_of_a_minute(told, waits, monkeypatch):
-    from urllib3.util.retry import Retry
-
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
     if told:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", told)
@@ -264,9 +242,7 @@ def test_a_server_that_is_gone_holds_the_work_for_a_quarter_of_a_minute(told, wa
     assert all(wait <= most + 1 for wait, most in zip(waited, waits, strict=True))  # MLflow adds up to a second
 
 
-def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, monkeypatch, caplog):
-    import mlflow
-
+def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, monkeypatch, caplog, mlflow):
     uri, tried = tracking_store(tmp_path), []
 
     def lost(*given, **how):
@@ -290,9 +266,7 @@ def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, mo
         Tracking(uri=uri).run("first", {}).__enter__()
 
 
-def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store, monkeypatch):
-    import mlflow
-
+def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store, monkeypatch, mlflow):
     tracking = Tracking(uri=tracking_store(tmp_path))
     client = mlflow.MlflowClient(tracking.uri)
     (ended := subprocess.Popen(["true"])).wait()
@@ -340,9 +314,7 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store):
-    import mlflow
-
+def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store, mlflow):
     uri = tracking_store(tmp_path)
     with Tracking(uri=uri).run("compile", {}) as run:
         thread = threading.Thread(target=run.candidate, args=(0, {"score": 0.5}, {}))
@@ -352,8 +324,9 @@ def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store):
     assert found.data.tags["mlflow.parentRunId"] == run.id
 
 
-def test_beside_mlflow_s_autologging_each_question_is_one_trace_of_the_run(mini, tmp_path, tracking_store, caplog):
-    import mlflow
+def test_beside_mlflow_s_autologging_each_question_is_one_trace_of_the_run(
+    mini, tmp_path, tracking_store, caplog, mlflow
+):
     from mlflow.dspy.callback import MlflowCallback
 
     uri = tracking_store(tmp_path)
@@ -364,8 +337,7 @@ def test_beside_mlflow_s_autologging_each_question_is_one_trace_of_the_run(mini,
     assert "Failed to start span" not in caplog.text
 
 
-def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, tmp_path, tracking_store):
-    import mlflow
+def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, tmp_path, tracking_store, mlflow):
     from mlflow.entities import Document
 
     uri = tracking_store(tmp_path)
@@ -380,9 +352,7 @@ def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, t
     assert found == {passage.id for node in prediction.tree.nodes for passage in node.found}
 
 
-def test_a_metric_may_have_any_name(tmp_path, tracking_store):
-    import mlflow
-
+def test_a_metric_may_have_any_name(tmp_path, tracking_store, mlflow):
     uri = tracking_store(tmp_path)
     with Tracking(uri=uri).run("evaluate", {}) as run:
         run.figures({f"metric_{name}": 1.0 for name in ("<lambda>", "hits@5", "größe", "m" * 300)})

@@ -4,6 +4,7 @@ import hashlib
 import json
 import pickle
 import shutil
+import sqlite3
 from pathlib import Path
 
 import dspy
@@ -14,9 +15,13 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import CheckpointError, QuestreeError
 from questree.common.manifests import checksum_of
+from questree.lm.kept_replies import use_lm_cache
 from questree.optimize import load, save
 from questree.programs import build
-from questree.retrieval import build_index, load_index
+from questree.retrieval import DPRReader, build_index, load_index
+from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+from questree.retrieval.late_interaction.encoder import Encoder
+from questree.settings import RunSettings
 from questree.simulate import simulated_lm
 
 
@@ -66,10 +71,6 @@ def test_a_pickle_beside_an_artifact_or_in_its_place_is_not_loaded(artifact, ind
 
 @pytest.mark.parametrize("kind", ["reader", "checkpoint"])
 def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tmp_path, bomb):
-    from questree.retrieval import DPRReader
-    from questree.retrieval.late_interaction.checkpoint import find_checkpoint
-    from questree.retrieval.late_interaction.encoder import Encoder
-
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "pytorch_model.bin").write_bytes(bomb)
@@ -94,11 +95,6 @@ def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tm
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_a_pickle_in_the_lm_cache_is_not_loaded(sealed, tmp_path, monkeypatch, bomb):
-    import sqlite3
-
-    from questree.lm.kept_replies import use_lm_cache
-    from questree.settings import RunSettings
-
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
     settings = RunSettings()
 

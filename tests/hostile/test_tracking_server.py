@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
@@ -25,10 +26,8 @@ def listing(*names: object) -> bytes:
 
 
 @pytest.fixture
-def serve(monkeypatch, tmp_path) -> Iterator[Callable[..., None]]:
+def serve(monkeypatch, tmp_path, mlflow: Any) -> Iterator[Callable[..., None]]:
     """Let a server on this machine give these files, and this listing of them; MLflow asks it and no other."""
-    import mlflow
-
     given: dict[str, object] = {}
 
     class Handler(BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 import json
 
+import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
@@ -30,8 +31,6 @@ def test_a_cache_of_something_else_is_refused(tmp_path, monkeypatch):
 
 
 def test_replies_that_another_dspy_kept_are_not_taken(tmp_path, monkeypatch):
-    import dspy
-
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
     use_lm_cache()
     dspy.cache.put({"asked": "it"}, {"text": "said"}, enable_memory_cache=False)

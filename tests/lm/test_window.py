@@ -13,6 +13,7 @@ from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.limits import Limits, limited
 from questree.lm.window import known_window, most_tokens
+from questree.programs.modules.knowledge import KnowledgeFilter
 from questree.programs.modules.reviews import ParagraphReview
 from questree.retrieval import Passage
 
@@ -94,8 +95,6 @@ def test_of_a_path_the_youngest_passage_is_kept(scripted):
 
 
 def test_numbers_of_passages_that_were_not_shown_keep_none(scripted):
-    from questree.programs.modules.knowledge import KnowledgeFilter
-
     useful = {"says": "a river", "useful": True}
     scripted({"judgements": [useful | {"number": 1}, useful | {"number": 3}]})
     with limited(Limits(window=4000)):

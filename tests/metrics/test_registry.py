@@ -88,8 +88,6 @@ def test_by_style_scores_each_question_by_its_own_style() -> None:
 
 
 def test_it_scores_dspys_own_objects() -> None:
-    import dspy
-
     example = dspy.Example(question="?", answers=["Nobel"]).with_inputs("question")
     assert metric("cover-em")(example, dspy.Prediction(answer="Alfred Nobel", failure=None)) == 1
     assert metric("cover-em")(example, dspy.Prediction(answer="Alfred Nobel")) == 1

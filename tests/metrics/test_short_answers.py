@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from dspy.evaluate.metrics import EM, HotPotF1, normalize_text
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -57,8 +58,6 @@ plain_texts = texts.filter(str.isascii)  # DSPy decomposes letters, and takes th
 @given(plain_texts, st.lists(plain_texts, min_size=1, max_size=3))
 @example("the", ["a"])
 def test_they_are_dspys_exact_match_and_hotpot_f1(answer: str, golds: list[str]) -> None:
-    from dspy.evaluate.metrics import EM, HotPotF1, normalize_text
-
     assert normalise(answer) == normalize_text(answer)
     if normalise(answer):  # of what has no normal form, each of the public scripts makes something else
         assert exact_match(answer, golds) == EM(answer, golds)

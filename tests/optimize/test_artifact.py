@@ -7,7 +7,7 @@ from questree.common.errors import QuestreeError
 from questree.common.manifests import checksum_of
 from questree.evaluation.identity import signature_fingerprints
 from questree.optimize import load, optimizer, save
-from questree.programs import build
+from questree.programs import SearChain, SearChainSettings, build
 from questree.programs.composed import Majority
 from questree.programs.modules.reader import LMReader
 
@@ -200,8 +200,6 @@ def test_a_failed_save_leaves_the_old_one(saved, mini):
 
 
 def test_settings_come_back(mini, tmp_path):
-    from questree.programs import SearChain, SearChainSettings
-
     program = SearChain(mini.index, settings=SearChainSettings(max_rounds=2, verification=False))
     assert load(save(program, tmp_path / "p"), retriever=mini.index).settings == program.settings
 

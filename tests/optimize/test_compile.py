@@ -20,6 +20,7 @@ from questree.evaluation.tracking import Tracking
 from questree.lm.policy import RunPolicy
 from questree.metrics import Metric, metric
 from questree.optimize import Examples, Optimizer, load, optimizer
+from questree.optimize import candidates as observers
 from questree.optimize import compile as compile_program
 from questree.optimize.artifact import save
 from questree.optimize.candidates import CandidateKeeper, read_candidates
@@ -407,8 +408,6 @@ def test_an_optimizer_that_compares_nothing_trains_on_all(mini):
 
 
 def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_path, monkeypatch, caplog):
-    from questree.optimize import candidates as observers
-
     def full(candidate, file):
         raise QuestreeError("no space left")
 

@@ -188,9 +188,7 @@ def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, tmp_path):
         dspy.load(tmp_path / "whole", allow_pickle=True)
 
 
-def test_mlflow_s_dspy_flavour_logs_and_loads_a_program(mini, tmp_path, tracking_store):
-    import mlflow
-
+def test_mlflow_s_dspy_flavour_logs_and_loads_a_program(mini, tmp_path, tracking_store, mlflow):
     index = questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
     program = questree.program("oner", retriever=index)
     before = mlflow.get_tracking_uri()

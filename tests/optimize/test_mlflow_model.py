@@ -46,10 +46,8 @@ def index(_index, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(served, index, monkeypatch):
+def opened(served, index, monkeypatch, mlflow):
     """Open the model where the environment, or Python, says this of its surroundings."""
-    import mlflow
-
     tracking, address, *_ = served
     mlflow.set_tracking_uri(tracking.uri)
 
@@ -125,8 +123,7 @@ def test_a_model_is_told_to_allow_prompts_that_have_changed(opened, index, chang
     assert opened(named, allow_changed_signatures="1")
 
 
-def test_a_reply_holds_what_the_model_s_signature_says(served, loaded, mini):
-    import mlflow
+def test_a_reply_holds_what_the_model_s_signature_says(served, loaded, mini, mlflow):
     from mlflow.types.schema import AnyType, Array
 
     signature = mlflow.models.get_model_info(served[1]).signature
@@ -179,9 +176,7 @@ def test_what_came_from_an_index_is_named_by_its_version(monkeypatch):
     assert _own_code()[1] == ["dspy"]
 
 
-def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, mini):
-    import mlflow
-
+def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, mini, mlflow):
     tracking, address, folder, _ = served
     files = [file for file in (folder / "mlartifacts").rglob("*") if file.is_file()]
     assert files

@@ -4,7 +4,11 @@ from unittest.mock import Mock
 
 import dspy
 import pytest
+from dspy.clients import execution
+from dspy.teleprompt import bootstrap
+from dspy.utils.parallelizer import ParallelExecutor
 from run_files import rows
+from tqdm import tqdm
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import TrackedRun
@@ -249,11 +253,6 @@ def test_compiling_prints_nothing(mini, capfd, name):
 
 
 def replaced_in_dspy():
-    from dspy.clients import execution
-    from dspy.teleprompt import bootstrap
-    from dspy.utils.parallelizer import ParallelExecutor
-    from tqdm import tqdm
-
     places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))
     places = (*places, (dspy.Predict, "forward"))
     return [vars(owner).get(name) for owner, name in places]

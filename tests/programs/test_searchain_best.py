@@ -285,11 +285,10 @@ def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
 
 
 def test_a_later_query_that_was_written_out_follows_a_correction_two_steps_before_it(scripted):
-    born, flows = ("Where was Max Brod born?", "Brno"), ("Which river flows through Brno?", "Svratka")
+    born, flows = "Where was Max Brod born?", "Which river flows through Brno?"
+    steps = [(AUTHOR, "Max Brod"), (born, "Brno"), (flows, "Svratka")]
     verdicts = [verdict("contradicts", "Franz Kafka"), verdict("supports", "Prague"), verdict("supports", "Vltava")]
-    scripted(
-        {"planned_chain": [planned(*step, sure=True) for step in ((AUTHOR, "Max Brod"), born, flows)]}, *verdicts, TOLD
-    )
+    scripted({"planned_chain": [planned(*step, sure=True) for step in steps]}, *verdicts, TOLD)
     prediction = searchain()(question=QUESTION)
     assert [node.query for node in prediction.tree.last_path()] == [AUTHOR, BIRTH, RIVER]
     assert prediction.final_content == TOLD["final_content"]

@@ -4,6 +4,7 @@ from http.client import HTTPConnection
 
 import dspy
 import pytest
+from dspy import lm15
 from dspy.adapters.baml_adapter import BAMLAdapter
 from fakes import ScriptedEngine
 from reliability.faults import fault_report, refusal_report, retriever_report
@@ -119,8 +120,6 @@ def test_a_passing_fault_is_got_over(behind, world, waits):
 
 
 def test_more_room_than_the_model_may_be_given_is_a_cut_reply(scripted):
-    from dspy import lm15
-
     scripted(({"reasoning": "so"}, "length"), lm15.InvalidRequestError("max_tokens is too large: 8192"))
     assert program("cot")(question="Why?").failure.cause == "truncated"
 

@@ -8,11 +8,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+import torch
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BuildProgress, Passage, build_index, load_index, read_manifest
 from questree.retrieval.index_builder import add_to_index
 from questree.retrieval.indexes import chunks
+from questree.retrieval.late_interaction import plaid_writer
 
 from .conftest import interrupted, stop_after
 
@@ -92,8 +94,6 @@ def test_a_full_disk_keeps_what_is_encoded(whole, passages, tiny_checkpoint, tmp
 
 
 def test_embeddings_are_kept_while_plaid_compresses(whole, passages, tiny_checkpoint, tmp_path, monkeypatch):
-    from questree.retrieval.late_interaction import plaid_writer
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plaid_writer, "passages_by_centroid", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
         with pytest.raises(RuntimeError, match="killed"):
@@ -193,7 +193,6 @@ def test_an_interrupted_addition_goes_on(whole, passages, tiny_checkpoint, tmp_p
 
 
 def test_lists_by_centroid_are_those_of_colbert(whole, tmp_path):
-    import torch
     from colbert.indexing.utils import optimize_ivf
 
     folder = shutil.copytree(whole["colbert"] / "version-1" / "plaid", tmp_path / "plaid")

@@ -5,9 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
-from questree.retrieval import KINDS, DenseSettings, build_index, load_index, read_manifest
+from questree.retrieval import KINDS, DenseSettings, Passage, build_index, encoders, load_index, read_manifest
 from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.sentence_usage import Usage, find_usage
 
@@ -19,9 +21,6 @@ def encoder(folder: Path, **usage) -> SentenceEncoder:
 @pytest.fixture(scope="module")
 def by_hand(sentence_folder):
     """The last layer's (tokens, dim) of one text alone."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
     tokenizer = AutoTokenizer.from_pretrained(sentence_folder)
     model = AutoModel.from_pretrained(sentence_folder).eval()
 
@@ -37,8 +36,6 @@ def by_hand(sentence_folder):
 
 
 def test_scores_are_products_of_all_vectors(dense, by_hand, passages):
-    import torch
-
     query = torch.nn.functional.normalize(by_hand("harbor pebble").mean(0), dim=0)
     vectors = [torch.nn.functional.normalize(by_hand(p.shown()).mean(0), dim=0) for p in passages]
     expected = {p.id: float(query @ v) for p, v in zip(passages, vectors, strict=True)}
@@ -47,8 +44,6 @@ def test_scores_are_products_of_all_vectors(dense, by_hand, passages):
 
 
 def test_the_embedded_encoder_needs_no_words_in_common(tmp_path):
-    from questree.retrieval import Passage
-
     corpus = [
         Passage(id="cat", text="The kitten slept on the sofa."),
         Passage(id="bank", text="The central bank raised interest rates."),
@@ -137,8 +132,6 @@ def test_another_encoder_than_the_index_was_built_with_is_refused(dense_folder, 
 
 
 def test_pooling_norm_and_prefixes_make_the_vector(sentence_folder, by_hand):
-    import torch
-
     tokens = by_hand("north amber lagoon")
     mean = encoder(sentence_folder, normalised=False, query_prefix="north ").queries(["amber lagoon"])[0]
     assert torch.allclose(mean, tokens.mean(0), atol=1e-5)
@@ -149,8 +142,6 @@ def test_pooling_norm_and_prefixes_make_the_vector(sentence_folder, by_hand):
 
 
 def test_a_vector_does_not_depend_on_company(sentence_folder, passages, monkeypatch):
-    from questree.retrieval import encoders
-
     alone, together = encoder(sentence_folder), encoder(sentence_folder)
     texts = [passage.shown() for passage in passages[:40]]
     expected = list(together.passages(texts))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertModel
 
 from questree.common.errors import CheckpointError, IndexRefused
 from questree.retrieval import build_index, encoders, load_index, read_manifest
@@ -48,10 +51,6 @@ CASES = {
 
 def write_checkpoint(folder: Path, config: object, made: Made) -> Path:
     """Write a checkpoint with random weights, in the files that PyLate 1.6 or colbert-ai writes."""
-    import torch
-    from safetensors.torch import save_file
-    from transformers import BertModel
-
     folder.mkdir(parents=True)
     if made.by_colbert:
         mask = "[MASK]" if made.filled else "[PAD]"
@@ -116,7 +115,6 @@ def copied(written, tmp_path):
 
 @pytest.mark.parametrize("case", CASES)
 def test_embeddings_are_those_of_sentence_transformers(written, by_case, case):
-    import torch
     from sentence_transformers import MultiVectorEncoder
 
     made, encoder = CASES[case], by_case[case]
@@ -135,7 +133,6 @@ def test_embeddings_are_those_of_sentence_transformers(written, by_case, case):
 
 
 def test_what_sentence_transformers_itself_writes_is_loaded_alike(written, by_case, tmp_path):
-    import torch
     from sentence_transformers import MultiVectorEncoder
 
     for case in ("two dense layers, no filling", "no prefixes, filling attended to", "as colbert-ai writes"):
@@ -156,8 +153,6 @@ def test_a_query_beyond_the_window_is_warned_of_once(written, caplog):
 
 
 def test_texts_are_embedded_alike_beside_others(by_case):
-    import torch
-
     for encoder in (by_case[case] for case in CASES):
         beside = encoder.queries([LONG, SHORT])[1]
         assert torch.allclose(beside, encoder.queries([SHORT])[0], atol=1e-6)
@@ -167,8 +162,6 @@ def test_texts_are_embedded_alike_beside_others(by_case):
 
 
 def test_bfloat16_is_for_passages_alone(written):
-    import torch
-
     checkpoint = find_checkpoint(written["as PyLate writes by default"])
     half, full = (Encoder.load(checkpoint, precision) for precision in ("bfloat16", "float32"))
     for one, other in zip(half.passages(TEXTS), full.passages(TEXTS), strict=True):
@@ -245,9 +238,6 @@ def test_an_encoder_with_code_of_its_own_is_refused(copied):
 
 @pytest.mark.parametrize("pickled", [True, False])
 def test_weights_in_torchs_format_are_read_as_tensors_only(written, tmp_path, pickled):
-    import torch
-    from safetensors.torch import load_file
-
     folder = Path(shutil.copytree(written["as colbert-ai writes"], tmp_path / "copy"))
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -286,8 +276,6 @@ def test_on_a_cpu_nothing_is_padding_but_in_bfloat16(tiny_checkpoint, texts, mon
 
 @pytest.mark.parametrize("case", ["as colbert-ai writes", "as PyLate writes by default"])
 def test_a_long_query_is_read_to_its_end(written, case):
-    import torch
-
     encoder = Encoder.load(find_checkpoint(written[case]))
     recollection = " ".join(["amber basin delta fjord"] * 5)  # longer than the query length of the checkpoint
     first, second = encoder.queries([f"{recollection} where is kelp", f"{recollection} where is grove"])

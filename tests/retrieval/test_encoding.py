@@ -16,6 +16,7 @@ from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.contents import PassageStore, write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
 from questree.retrieval.indexes.index_kind import Order
+from questree.retrieval.indexes.workers import _visible
 
 SIZE = 8
 LOAD = partial(load, SIZE)
@@ -187,8 +188,6 @@ def test_what_a_process_raises_is_raised(index):
     [("cpu", None, ""), ("cuda:1", None, "1"), ("cuda:1", "4,6", "6"), ("cuda:0", "GPU-abc", "GPU-abc")],
 )
 def test_a_process_sees_only_its_device(monkeypatch, device, given, expected):
-    from questree.retrieval.indexes.workers import _visible
-
     if given is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:

@@ -1,6 +1,7 @@
 """What retrievers and encoders remember: it saves work, and its size has a bound."""
 
 import pytest
+import torch
 
 from questree.retrieval import BM25Retriever, kept_results
 from questree.retrieval.encoders import TextEncoder
@@ -29,8 +30,6 @@ def test_what_a_retriever_remembers_has_a_bounded_size(passages, monkeypatch, qu
 
 
 def test_what_an_encoder_remembers_has_a_bounded_size(monkeypatch):
-    import torch
-
     encoded = []
 
     class Letters(TextEncoder):

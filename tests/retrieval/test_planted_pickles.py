@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+import torch
 from bomb import Bomb
 from manifests import rewrite_manifest
 from reliability.tiny_encoders import save_encoder
@@ -20,8 +21,6 @@ def as_pickle(bomb: Bomb, file: Path) -> None:
 
 
 def as_tensors(bomb: Bomb, file: Path) -> None:
-    import torch
-
     torch.save({"weights": bomb}, file)
 
 

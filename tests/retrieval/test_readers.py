@@ -4,9 +4,12 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+import torch
 from reliability.tiny_encoders import save_encoder
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForSequenceClassification, BertConfig
+from transformers import AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification, DPRConfig
+from transformers import DPRReader as Model
+from transformers.models.dpr.modeling_dpr import DPRReaderOutput
 
 from questree.common.errors import CheckpointError, QueryError, QuestreeError
 from questree.evaluation.identity import duplicates_facts, reader_facts
@@ -22,7 +25,7 @@ from questree.retrieval import (
 )
 from questree.retrieval.calibrated import DuplicatesManifest, ReaderManifest, store, stored
 from questree.retrieval.defences import RelevanceRetriever
-from questree.retrieval.span_model import SpanModel
+from questree.retrieval.span_model import SpanModel, best_span
 
 from .conftest import save_tokenizer
 
@@ -32,10 +35,6 @@ PASSAGE = Passage(id="1", title="Amber", text="the harbor, near the island, has 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
     """Random weights in the published layout."""
-    import torch
-    from transformers import DPRConfig
-    from transformers import DPRReader as Model
-
     folder = tmp_path_factory.mktemp("reader")
     config = DPRConfig(
         vocab_size=save_tokenizer(folder),
@@ -58,8 +57,6 @@ def reader(published):
 
 def logits(start, end, relevance, monkeypatch, reader):
     """Let the model answer with these logits; they stand for the passage's text, at the end of the input."""
-    import torch
-    from transformers.models.dpr.modeling_dpr import DPRReaderOutput
 
     def answer(input_ids, **_):
         full = [torch.full((1, input_ids.shape[1]), 9.0) for _ in range(2)]  # outside the text all is tempting
@@ -79,8 +76,6 @@ def test_a_span_is_a_piece_of_the_text_with_the_relevance_logit(reader):
 
 
 def _relevance(reader, query):
-    import torch
-
     parts = (f"{query} [SEP] {PASSAGE.title}", PASSAGE.text)
     encoded = reader._tokenizer(*parts, return_tensors="pt", return_token_type_ids=False)
     with torch.inference_mode():
@@ -111,10 +106,6 @@ def test_a_span_is_not_longer_than_an_answer(reader, monkeypatch):
 
 
 def test_no_text_in_the_window_is_no_span(reader):
-    import torch
-
-    from questree.retrieval.span_model import best_span
-
     nowhere = torch.full((4,), float("-inf"))
     assert best_span(nowhere, nowhere, 10) is None
     span = reader("where is it", Passage(id="4", text="   "))
@@ -221,9 +212,6 @@ def test_exact_duplicates(query, seen, expected):
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one logit", "two classes"])
 def cross_encoder(request, tmp_path_factory, tiny_config):
-    import torch
-    from transformers import BertForSequenceClassification
-
     folder = tmp_path_factory.mktemp("cross")
     config = tiny_config(save_tokenizer(folder))
     config.num_labels = request.param
@@ -260,8 +248,6 @@ def test_the_retriever_tells_what_is_said_in_other_order(exact_folder):
 
 
 def test_a_retriever_by_words_has_no_embeddings_to_compare(corpus_file, tmp_path):
-    from questree.retrieval import build_index
-
     with pytest.raises(QuestreeError, match="no embeddings"):
         RetrieverDuplicates.of(load_index(build_index(corpus_file, tmp_path / "bm25", kind="bm25")))
 

@@ -2,7 +2,9 @@ import re
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+import torch
 
 from questree.common.errors import CorpusError, QueryError
 from questree.retrieval import (
@@ -13,7 +15,14 @@ from questree.retrieval import (
     build_index,
     load_index,
     open_retriever,
+    read_manifest,
 )
+from questree.retrieval.base import best
+from questree.retrieval.corpora.corpus import CorpusSource
+from questree.retrieval.late_interaction import exact
+from questree.retrieval.late_interaction.exact import Block
+from questree.retrieval.qdrant.layout import QdrantSettings
+from questree.retrieval.qdrant.upload import upload
 
 BY_WORDS = ("bm25", "rerank", "qdrant", "linked bm25")
 """Find only passages that hold a word of the query."""
@@ -30,9 +39,6 @@ def retriever(request, passages, tiny_checkpoint, tmp_path_factory):
     if request.param != "qdrant":
         return load_index(request.getfixturevalue(f"{request.param}_folder"))
     pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
-    from questree.retrieval.corpora.corpus import CorpusSource
-    from questree.retrieval.qdrant.layout import QdrantSettings
-    from questree.retrieval.qdrant.upload import upload
 
     at = f"qdrant:{tmp_path_factory.mktemp('qdrant')}/c"
     upload(CorpusSource(passages), at, checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=10_000))
@@ -155,10 +161,6 @@ def test_equal_scores_keep_the_corpus_order():
 @pytest.mark.parametrize("k", [1, 3, 200])
 @pytest.mark.parametrize("values", [3, 1000])
 def test_the_best_are_those_of_a_whole_order(count, k, values):
-    import numpy as np
-
-    from questree.retrieval.base import best
-
     scores = np.random.default_rng(count + k).integers(-values, values, count).astype(np.float32)
     whole = sorted(((n, float(score)) for n, score in enumerate(scores)), key=lambda hit: (-hit[1], hit[0]))
     assert best(scores, k) == whole[:k]
@@ -166,8 +168,6 @@ def test_the_best_are_those_of_a_whole_order(count, k, values):
 
 
 def test_exact_scores_are_maxsim(exact_folder, passages):
-    import torch
-
     retriever = load_index(exact_folder)
     encoder = retriever.encoder
     (query,) = encoder.queries(["harbor pebble"])
@@ -179,8 +179,6 @@ def test_exact_scores_are_maxsim(exact_folder, passages):
 
 @pytest.mark.parametrize(("rows", "held"), [(16, 2 << 30), (1 << 15, 0)], ids=["small blocks", "from disk"])
 def test_exact_scores_do_not_depend_on_memory(exact_folder, monkeypatch, rows, held):
-    from questree.retrieval.late_interaction import exact
-
     expected = load_index(exact_folder)("harbor pebble", k=20)
     monkeypatch.setattr(exact, "_ROWS_TOGETHER", rows)
     monkeypatch.setattr(exact, "_HELD_BYTES", held)
@@ -189,11 +187,6 @@ def test_exact_scores_do_not_depend_on_memory(exact_folder, monkeypatch, rows, h
 
 @pytest.mark.parametrize("tokens", [5, 40])
 def test_best_matches_are_those_of_each_passage(tokens):
-    import numpy as np
-    import torch
-
-    from questree.retrieval.late_interaction.exact import Block
-
     draw = np.random.default_rng(3)
     lengths, query = draw.integers(1, 9, 60), torch.from_numpy(draw.standard_normal((tokens, 8), dtype=np.float32))
     rows = draw.standard_normal((int(lengths.sum()), 8)).astype(np.float16)
@@ -217,8 +210,6 @@ def test_texts_are_most_like_themselves(exact_folder, passages):
 
 
 def test_encoding_tells_progress_and_what_was_cut(tiny_checkpoint, tmp_path, caplog):
-    from questree.retrieval import read_manifest
-
     long = [Passage(id=str(n), text="amber " * (5 if n else 200)) for n in range(30)]
     told: list[BuildProgress] = []
     folder = build_index(long, tmp_path / "index", checkpoint=tiny_checkpoint, progress=told.append)

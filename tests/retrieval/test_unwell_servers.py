@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
+from fakes import ScriptedEngine
 from starlette.responses import Response
 
 from questree.lm.failure import CallFailedError
@@ -205,8 +206,6 @@ def test_no_attempt_is_begun_when_the_time_is_over(scripted):
 
 
 def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
-    from fakes import ScriptedEngine
-
     remote, script, _ = unwell
     script.answers = [(200, {}, b"garbage")] * 9
     plan = {"planned_chain": [{"query": "Which sea?"}]}

@@ -221,9 +221,7 @@ def test_a_page_says_what_a_simulated_lm_cannot_know(make_service):
     assert "Answered." not in page
 
 
-def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(make_service, tap, tmp_path, tracking_store):
-    import mlflow
-
+def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(make_service, tap, tmp_path, tracking_store, mlflow):
     tap.let(10**6)
     service, tracking = make_service(), Tracking(uri=tracking_store(tmp_path))
     with tracking.run("serve", {}) as run, TestClient(create_app(service), base_url="http://localhost") as client:

@@ -5,6 +5,8 @@ import random
 from types import SimpleNamespace
 
 import pytest
+import torch
+from transformers import AutoTokenizer
 
 from questree.optimize.readers import ReadingExample
 from questree.optimize.readers.batches import Batch, batch_of, epoch_of, reader_loss, token_spans
@@ -14,8 +16,6 @@ from questree.retrieval.span_model import ReaderInput, reader_input
 
 @pytest.fixture(scope="module")
 def tokenizer(encoder):
-    from transformers import AutoTokenizer
-
     return AutoTokenizer.from_pretrained(encoder)
 
 
@@ -61,8 +61,6 @@ def test_a_group_is_the_right_passage_and_its_negatives(examples, tokenizer):
 
 
 def test_the_objective_is_that_of_dpr():
-    import torch
-
     draw = torch.Generator().manual_seed(0)
     start, end, relevance = (torch.randn(*size, generator=draw) for size in ((4, 5), (4, 5), (4,)))
     in_text = torch.tensor([[0, 0, 1, 1, 1]] * 4).bool()
@@ -87,8 +85,6 @@ def test_the_objective_is_that_of_dpr():
 
 
 def test_a_batch_without_an_answer_in_the_window_still_teaches_relevance():
-    import torch
-
     logits = SimpleNamespace(
         start_logits=torch.zeros(2, 3, requires_grad=True),
         end_logits=torch.zeros(2, 3),

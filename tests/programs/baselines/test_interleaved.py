@@ -1,11 +1,14 @@
 """Baselines in which retrieval and reasoning take turns: their calls, and what each prompt holds."""
 
+import threading
+
 import pytest
 from answering import TableRetriever, calls
 from dspy import lm15
 from fakes import ListRetriever
 
 from questree import program
+from questree.lm.parallel import run_parallel
 from questree.programs.baselines.ircot import one_a_title, states_fact, without_question_words
 from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
@@ -191,10 +194,6 @@ def test_a_retriever_that_fails_under_react_fails_the_question(scripted):
 
 
 def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
-    import threading
-
-    from questree.lm.parallel import run_parallel
-
     barrier = threading.Barrier(2)
 
     def reply(asked):
