@@ -81,8 +81,7 @@ def test_a_program_without_its_retriever_fails_before_an_lm_is_asked(name, setti
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [("searchain", {"retrieval": False}), ("direct", {}), ("self-consistency", {"of": "cot"})],
+    ("name", "settings"), [("searchain", {"retrieval": False}), ("direct", {}), ("self-consistency", {"of": "cot"})]
 )
 def test_one_that_does_not_search_needs_none(name, settings):
     with dspy.context(lm=simulated_lm(MINI.questions["dev"], cache=False)):

@@ -231,8 +231,7 @@ def test_several_texts_for_one_are_written_in_a_row():
 
 
 @pytest.mark.parametrize(
-    ("signature", "name", "said"),
-    [(PlanChain, "planned_chain", ""), (TakeNotes, "new_notes", "Jaws is a film [1]")],
+    ("signature", "name", "said"), [(PlanChain, "planned_chain", ""), (TakeNotes, "new_notes", "Jaws is a film [1]")]
 )
 @pytest.mark.parametrize("form", ["chat", "json", "baml"])
 def test_what_is_no_list_is_not_taken_for_one(form, signature, name, said):  # an element of XML may be its own list

@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from questree.metrics import (
-    normalise_title,
-    passage_fingerprint,
-    passage_names,
-    precision,
-    recall_at_k,
-    s_precision,
-)
+from questree.metrics import normalise_title, passage_fingerprint, passage_names, precision, recall_at_k, s_precision
 from questree.retrieval import Passage
 
 titles = st.lists(st.sampled_from("abcdef"), max_size=6)

@@ -178,10 +178,7 @@ def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
         ({"teacher": "annotation"}, r"'annotation' is no teacher; give a program \(questree\.load.* or 'annotations'"),
         ({"metric": [metric("f1")]}, "is no metric: give a function"),
         ({"policy": {"max_calls": 5}}, r"is of the type dict; give questree\.evaluation\.RunPolicy"),
-        (
-            {"program": Majority([SearChain(None), SearChain(None)])},
-            r"made of compiled programs \(majority\).*members",
-        ),
+        ({"program": Majority([SearChain(None), SearChain(None)])}, r"made of compiled programs \(majority\).*members"),
     ],
 )
 def test_what_is_of_the_wrong_kind_is_refused_before_anything_is_asked(mini, given, said, tmp_path):

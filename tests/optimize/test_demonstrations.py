@@ -131,63 +131,33 @@ def test_a_prompt_of_which_nothing_is_written_or_annotated_is_named(mini):
         mini.compiled(FEW, train=4, dev=1, program=build("react", {}, retriever=mini.index))
 
 
+IBSEN, TUCSON = "Where was Henrik Ibsen born? Skien", "What is the second largest city in Arizona? Tucson"
+CHILD, STARRED = "Who is a child of Ryan O'Neal? Tatum O'Neal", "Who starred in the 1994 film No Escape? Ray Liotta"
+DERBY = "5 November 1887 Aston Villa 4 -- 0 23 March 1901 0 -- 0."
+
+
 @pytest.mark.parametrize(
-    ("query", "answer", "title", "sentence", "stated"),
+    ("asked", "title", "sentence", "stated"),
     [
-        ("Where was Henrik Ibsen born?", "Skien", "Henrik Ibsen", "He was born in Skien.", True),
-        ("Where was Henrik Ibsen born?", "Skien", "Henrik Ibsen", "He left Skien for Grimstad at fifteen.", False),
-        ("Where was Henrik Ibsen born?", "Skien", "Suzannah Ibsen", "She was born in Skien.", False),
-        ("Where was Osbert Sitwell educated?", "Eton", "Osbert Sitwell", "His brother was educated at Eton.", False),
-        ("Where was Osbert Sitwell educated?", "Eton", "Reresby Sitwell", "He was educated at Eton.", False),
-        (
-            "Where was Raymond Carver born?",
-            "Clatskanie",
-            "Raymond Carver",
-            "Born in Clatskanie, the son of Ella.",
-            True,
-        ),
-        ("Which state is Yuma in?", "Arizona", "Yuma, Colorado", "Yuma is the largest town of the county.", False),
-        (
-            "What is the second largest city in Arizona?",
-            "Tucson",
-            "Tucson, Arizona",
-            "It was the 32nd largest city.",
-            False,
-        ),
-        (
-            "What is the second largest city in Arizona?",
-            "Tucson",
-            "Tucson, Arizona",
-            "Tucson is the second largest city in Arizona.",
-            True,
-        ),
-        (
-            "Who is a child of Ryan O'Neal?",
-            "Tatum O'Neal",
-            "Nickelodeon (film)",
-            "It stars Ryan O'Neal and Tatum O'Neal.",
-            False,
-        ),
-        ("Who wrote Peer Gynt?", "Henrik Ibsen", "Peer Gynt", "Peer Gynt is a play by Henrik Ibsen.", True),
-        ("Who starred in No Escape?", "Ray Liotta", "No Escape (1994 film)", "No Escape stars Ray Liotta.", False),
-        (
-            "Who starred in the 1994 film No Escape?",
-            "Ray Liotta",
-            "No Escape (1994 film)",
-            "The 1994 film starred Ray Liotta.",
-            True,
-        ),
-        (
-            "Who won Second City derby?",
-            "Aston Villa",
-            "Second City derby",
-            "5 November 1887 Aston Villa 4 -- 0 23 March 1901 0 -- 0.",
-            False,
-        ),
+        (IBSEN, "Henrik Ibsen", "He was born in Skien.", True),
+        (IBSEN, "Henrik Ibsen", "He left Skien for Grimstad at fifteen.", False),
+        (IBSEN, "Suzannah Ibsen", "She was born in Skien.", False),
+        ("Where was Osbert Sitwell educated? Eton", "Osbert Sitwell", "His brother was educated at Eton.", False),
+        ("Where was Osbert Sitwell educated? Eton", "Reresby Sitwell", "He was educated at Eton.", False),
+        ("Where was Raymond Carver born? Clatskanie", "Raymond Carver", "Born in Clatskanie, the son of Ella.", True),
+        ("Which state is Yuma in? Arizona", "Yuma, Colorado", "Yuma is the largest town of the county.", False),
+        (TUCSON, "Tucson, Arizona", "It was the 32nd largest city.", False),
+        (TUCSON, "Tucson, Arizona", "Tucson is the second largest city in Arizona.", True),
+        (CHILD, "Nickelodeon (film)", "It stars Ryan O'Neal and Tatum O'Neal.", False),
+        ("Who wrote Peer Gynt? Henrik Ibsen", "Peer Gynt", "Peer Gynt is a play by Henrik Ibsen.", True),
+        ("Who starred in No Escape? Ray Liotta", "No Escape (1994 film)", "No Escape stars Ray Liotta.", False),
+        (STARRED, "No Escape (1994 film)", "The 1994 film starred Ray Liotta.", True),
+        ("Who won Second City derby? Aston Villa", "Second City derby", DERBY, False),
     ],
 )
-def test_a_label_stands_only_where_the_passage_states_the_answer_of_its_subject(query, answer, title, sentence, stated):
-    assert states(query, answer, title, sentence) == stated
+def test_a_label_stands_only_where_the_passage_states_the_answer_of_its_subject(asked, title, sentence, stated):
+    query, _, answer = asked.partition("? ")
+    assert states(f"{query}?", answer, title, sentence) == stated
 
 
 def lesson_of(mini, number):

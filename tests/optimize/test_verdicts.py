@@ -16,11 +16,7 @@ PROGRAM = TreeOfReviews()
 
 
 def step(title: str, relevant: bool, supported: bool = False):
-    reply = {
-        "facts": "f [1]",
-        "last_adds": relevant,
-        "supported_answer": "x" if supported else None,
-    }
+    reply = {"facts": "f [1]", "last_adds": relevant, "supported_answer": "x" if supported else None}
     asked = {"question": "q", "answer_style": "short", "passages": titled([title]), "tried": []}
     reply |= {"next_query": None if supported else "When?", "guess": None}
     return last_step(PROGRAM.paragraph_review, reply, **asked)

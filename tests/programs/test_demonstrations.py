@@ -179,8 +179,7 @@ def step_of(predictor, **fields):
 
 
 @pytest.mark.parametrize(
-    ("recalled", "shown"),
-    [("Prague", ("Prague", True)), ("Vienna", (None, False)), (None, (None, False))],
+    ("recalled", "shown"), [("Prague", ("Prague", True)), ("Vienna", (None, False)), (None, (None, False))]
 )
 def test_a_plan_shows_what_was_found_out(recalled, shown):
     tree = ReasoningTree(question="q")

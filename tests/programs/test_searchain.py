@@ -47,11 +47,7 @@ def test_a_chain_that_agrees_with_its_passages_takes_two_calls(scripted):
 
 
 def test_an_unsolved_node_is_completed_however_unsure_the_reader_is(scripted):
-    engine = scripted(
-        {"chain": [KNOWN[0], step(BIRTH, None)]},
-        {"new_answer": "Prague", "new_steps": [KNOWN[2]]},
-        TOLD,
-    )
+    engine = scripted({"chain": [KNOWN[0], step(BIRTH, None)]}, {"new_answer": "Prague", "new_steps": [KNOWN[2]]}, TOLD)
     prediction = searchain({**SURE, BIRTH: ("Prague", -9.0)})(question=QUESTION)
     assert "Franz Kafka was born in Prague." in engine.prompts[1]
     path = prediction.tree.last_path()

@@ -121,10 +121,7 @@ def test_without_retrieval_a_model_that_knows_nothing_answers_nothing(name: str)
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *["oner-cot", "plan-and-solve-retrieval", "react", "dsp", "ircot", "multi-hop", "multi-hop-summaries"],
-    ],
+    "name", [*["oner-cot", "plan-and-solve-retrieval", "react", "dsp", "ircot", "multi-hop", "multi-hop-summaries"]]
 )
 def test_with_retrieval_the_same_model_answers_from_what_is_found(name: str) -> None:
     assert scores(name, FAIR) == 1

@@ -102,11 +102,7 @@ def test_awaiting_gives_the_same_reply() -> None:
 
 
 def test_names_tell_worlds_and_traits_apart_and_say_simulated() -> None:
-    lms = [
-        simulated_lm(QUESTIONS, SURE),
-        simulated_lm(QUESTIONS, BLANK),
-        simulated_lm(QUESTIONS[:2], SURE),
-    ]
+    lms = [simulated_lm(QUESTIONS, SURE), simulated_lm(QUESTIONS, BLANK), simulated_lm(QUESTIONS[:2], SURE)]
     assert len({lm.model for lm in lms}) == 3
     assert all(is_simulated(lm) for lm in lms)
     assert is_simulated("openai/recorded-1a2b3c4d")

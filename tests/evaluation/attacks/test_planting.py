@@ -7,15 +7,7 @@ from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
 from questree.evaluation.attacks.plants import POISONS, Plant, wrong_answer
 from questree.metrics import contains
-from questree.retrieval import (
-    BaseRetriever,
-    BM25Retriever,
-    NeuralRetriever,
-    Passage,
-    asking,
-    build_index,
-    load_index,
-)
+from questree.retrieval import BaseRetriever, BM25Retriever, NeuralRetriever, Passage, asking, build_index, load_index
 from questree.retrieval.defences import AgreementRetriever, trusted
 
 EXAMPLES = [question.to_example() for question in QUESTIONS]

@@ -25,11 +25,15 @@ def same(one, other):
     return all((one[name] == other[name]).all() for name in one)
 
 
+def train(examples, encoder, out, settings=SHORT, **how):
+    return train_reader(examples, pairs_of(examples), out, encoder=str(encoder), settings=settings, **how)
+
+
 @pytest.fixture(scope="module")
 def whole(examples, encoder, tmp_path_factory):
     """A training without interruption: nine steps."""
     out = tmp_path_factory.mktemp("whole")
-    trained = train_reader(examples, pairs_of(examples), out, encoder=str(encoder), settings=SHORT)
+    trained = train(examples, encoder, out)
     assert (trained.step, trained.steps, trained.finished) == (9, 9, True)
     return trained
 
@@ -40,16 +44,9 @@ def test_an_interrupted_training_ends_with_the_same_weights(examples, encoder, w
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=SHORT, on_progress=kill)
+        train(examples, encoder, tmp_path, on_progress=kill)
     steps = []
-    again = train_reader(
-        examples,
-        pairs_of(examples),
-        tmp_path,
-        encoder=str(encoder),
-        settings=SHORT,
-        on_progress=lambda progress: steps.append(progress.step),
-    )
+    again = train(examples, encoder, tmp_path, on_progress=lambda progress: steps.append(progress.step))
     assert steps == list(range(5, 10))  # from the checkpoint of step 4
     assert again.finished
     assert again.history == whole.history
@@ -60,7 +57,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(examples, encoder, w
 
 def test_another_seed_gives_other_weights(examples, encoder, whole, tmp_path):
     settings = SHORT.model_copy(update={"seed": 6})
-    train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=settings)
+    train(examples, encoder, tmp_path, settings)
     assert not same(weights(tmp_path), weights(whole.folder))
 
 
@@ -69,33 +66,25 @@ def test_a_reader_is_written_through_no_link(examples, encoder, tmp_path):
     for file in ("config.json", "tokenizer.json", ".questree-reader.json.unfinished"):
         (tmp_path / file).symlink_to(tmp_path / "victim")
     settings = SHORT.model_copy(update={"epochs": 1})
-    train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=settings)
+    train(examples, encoder, tmp_path, settings)
     assert (tmp_path / "victim").read_text() == "precious"
     assert DPRReader.load(str(tmp_path))
 
 
 def test_a_finished_training_does_nothing_more(examples, encoder, whole):
     before = (whole.folder / "model.safetensors").stat().st_mtime_ns
-    again = train_reader(
-        examples,
-        pairs_of(examples),
-        whole.folder,
-        encoder=str(encoder),
-        settings=SHORT,
-        on_progress=lambda progress: pytest.fail("no step is left"),
-    )
+    again = train(examples, encoder, whole.folder, on_progress=lambda progress: pytest.fail("no step is left"))
     assert again.finished
     assert len(again.history) == 3
     assert (whole.folder / "model.safetensors").stat().st_mtime_ns == before
 
 
 def test_the_time_is_up_and_what_was_learnt_is_kept(examples, encoder, whole, tmp_path):
-    given = {"encoder": str(encoder), "settings": SHORT}
-    stopped = train_reader(examples, pairs_of(examples), tmp_path, **given, minutes=1e-9)
+    stopped = train(examples, encoder, tmp_path, minutes=1e-9)
     assert (stopped.step, stopped.finished) == (1, False)
     early = DPRReader.load(tmp_path)
     assert early("where is the amber?", examples[0].passage)  # a reader from the first look on
-    assert train_reader(examples, pairs_of(examples), tmp_path, **given).finished
+    assert train(examples, encoder, tmp_path).finished
     assert (tmp_path / "model.safetensors").is_file()
     runs = [reader_facts(SearChain(reader=reader)) for reader in (early, DPRReader.load(tmp_path))]
     assert runs[0]["fingerprint"] != runs[1]["fingerprint"]  # what was asked with the first is another run
@@ -103,7 +92,7 @@ def test_the_time_is_up_and_what_was_learnt_is_kept(examples, encoder, whole, tm
 
 def test_what_it_learnt_is_read(examples, encoder, tmp_path):
     settings = TrainingSettings(epochs=25, batch_size=4, negatives=1, learning_rate=5e-3, window=48)
-    trained = train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=settings)
+    trained = train(examples, encoder, tmp_path, settings)
     first, last = trained.history[0], trained.history[-1]
     assert last["mean_loss"] < first["mean_loss"] / 2
     assert last["dev_span_f1"] > 0.7
@@ -121,7 +110,7 @@ def test_any_encoder_of_the_family_becomes_a_reader(examples, tmp_path, kind):
     encoder = save_encoder(tmp_path / "encoder", kind)
     settings = SHORT.model_copy(update={"max_steps": 1, "window": 400})
     out = tmp_path / "reader"
-    trained = train_reader(examples, pairs_of(examples), out, encoder=str(encoder), settings=settings)
+    trained = train(examples, encoder, out, settings)
     assert trained.finished
     long = Passage(id="long", text="the sand of the wood " * 60)
     assert DPRReader.load(out)("where is the amber?", long).text in long.text
@@ -142,7 +131,7 @@ def test_nothing_to_train_on_and_damage_are_told(examples, encoder, tmp_path):
     assert trained.unanswerable == 1
     (tmp_path / "training" / "state.pt").write_bytes(b"PK")
     with pytest.raises(QuestreeError, match=r"state\.pt is damaged"):
-        train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=SHORT)
+        train(examples, encoder, tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"{}")
     with pytest.raises(CheckpointError, match="cannot be loaded"):
         DPRReader.load(tmp_path)
