@@ -13,15 +13,6 @@ from questree.programs import build
 from questree.simulate import simulated_lm
 
 
-def test_every_public_name_is_there():
-    assert all(getattr(questree, name) is not None for name in dir(questree))
-
-
-def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="nothing"):
-        questree.nothing  # noqa: B018
-
-
 def test_a_program_by_name_takes_its_settings():
     assert questree.program("searchain", max_rounds=2).settings.max_rounds == 2
 

@@ -69,9 +69,7 @@ def test_a_task_without_paragraphs_names_its_corpus(questree, data: Path, workpl
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("hotpot",), "no known task 'hotpot'. Did you mean 'hotpotqa'"),
         (("musique", "--from", "absent.jsonl"), "Cannot read absent.jsonl"),
-        (("mini",), "mini is not fetched"),
         (("musique", "--train-limit", "-1"), "Invalid value"),
     ],
 )

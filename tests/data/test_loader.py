@@ -106,9 +106,16 @@ def test_what_does_not_exist_is_said_with_what_does(folder: Path, name: str, mor
         load_task(name, **{"data_dir": folder, **more})
 
 
-def test_without_a_data_folder_the_message_says_how_to_name_one() -> None:
-    with pytest.raises(QuestreeError, match=rf"Known here: mini\. .*cache.tasks \({DATA_VARIABLE} names another"):
-        load_task("minni")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("minni", rf"Known here: mini\. .*cache.tasks \({DATA_VARIABLE} names another"),
+        ("squad", r"questree fetch squad\. .*QUESTREE_DATA"),
+    ],
+)
+def test_without_a_data_folder_the_message_says_how_to_name_one(name: str, said: str) -> None:
+    with pytest.raises(QuestreeError, match=said):
+        load_task(name)
 
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN_TASKS) - {"mini", "hotpotqa-fullwiki"}))
@@ -136,8 +143,3 @@ def test_gold_passages_stand_in_the_corpus_that_is_found(shared_data: Path, name
     for split in task.questions.values():
         for question in split:
             assert {normalise_title(title) for title in question.gold_titles} <= titles
-
-
-def test_a_known_task_without_its_questions_says_where_they_go() -> None:
-    with pytest.raises(QuestreeError, match=r"questree fetch squad\. .*QUESTREE_DATA"):
-        load_task("squad")

@@ -249,12 +249,7 @@ def test_json_lines_may_be_called_json(fetched, published) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "message"),
     [
-        (
-            "hotpotqa",
-            "dev.json",
-            [rows.HOTPOT, {**rows.HOTPOT, "answer": None}],
-            r"dev\.json, entry 2: it lacks 'answer'",
-        ),
+        ("hotpotqa", "dev.json", [rows.HOTPOT, {**rows.HOTPOT, "answer": None}], "entry 2: it lacks 'answer'"),
         ("hotpotqa", "dev.json", [{**rows.HOTPOT, "context": ["x"]}], r"entry 1: 'x' in 'context' is no title"),
         ("hotpotqa", "dev.json", [rows.HOTPOT, rows.HOTPOT], r"entry 2: the id 'h1' was that of another"),
         ("hotpotqa", "dev.json", '[{"_id"', r"dev\.json is no JSON: .*Is it all there"),

@@ -62,14 +62,17 @@ def test_a_prompt_that_changed_is_shown_as_a_diff_with_what_changed_it(mini, kep
     assert found.versions["dspy"][1] == "9.9"
 
 
-@pytest.mark.parametrize("text", ["[", "[1]", '{"a": 1}', '[{"messages": 3}]'])
-def test_a_damaged_file_of_prompts_is_named(mini, kept, text):
-    change(kept, (SET, (text,)))
-    with pytest.raises(QuestreeError, match=r"damaged|holds no prompts"):
-        recheck(kept / "program", load(kept / "program", retriever=mini.index))
-
-
-def test_without_kept_questions_the_folder_to_name_is_said(mini, kept):
-    change(kept, "DELETE FROM questions WHERE run = (SELECT number FROM run WHERE name = 'after')")
-    with pytest.raises(QuestreeError, match="that `questree compile` wrote"):
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        *((((SET, (text,))), r"damaged|holds no prompts") for text in ("[", "[1]", '{"a": 1}', '[{"messages": 3}]')),
+        (
+            "DELETE FROM questions WHERE run = (SELECT number FROM run WHERE name = 'after')",
+            "that `questree compile` wrote",
+        ),
+    ],
+)
+def test_what_cannot_be_rechecked_is_named(mini, kept, statement, said):
+    change(kept, statement)
+    with pytest.raises(QuestreeError, match=said):
         recheck(kept / "program", load(kept / "program", retriever=mini.index))

@@ -154,20 +154,9 @@ def test_an_unsolved_end_falls_back_on_the_memory_of_the_question(mind: Recorded
 
 
 def test_references_of_a_nested_tree_are_renumbered() -> None:
-    said = {"answer": "x", "logprob": 0.0}
+    said = ("x", 0.0)
     rows = [("A?", 2, []), ("B of #1?", 2, []), ("C?", 4, [0, 1]), ("D of #1?", 4, []), ("Root?", None, [2, 3])]
-    nodes = [
-        {
-            "index": i,
-            "query_template": t,
-            "query": t,
-            "children": c,
-            "parent": p,
-            "closed_book": said,
-            "open_book": said,
-        }
-        for i, (t, p, c) in enumerate(rows)
-    ]
+    nodes = [{**node(i, t, t, said, said), "children": c, "parent": p} for i, (t, p, c) in enumerate(rows)]
     recording = Recording.model_validate({"model": "m", "prediction": "x", "nodes": nodes})
     assert recording.outline() == ["A?", "B of #1?", "C?", "D of #3?"]
 

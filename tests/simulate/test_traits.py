@@ -100,18 +100,9 @@ def test_good_demonstrations_raise_planning_and_others_do_not() -> None:
 
 def test_a_correction_is_taken_over_as_far_as_the_passage_is_trusted() -> None:
     def corrected(trusts: float) -> dspy.Prediction:
-        return ask(
-            CorrectChain,
-            more(trusts=trusts),
-            question=RIVER.question,
-            answer_style="short",
-            solved=[],
-            query=CHAIN[0].query,
-            your_answer="Ovid",
-            passages=["The Metamorphosis | Kafka"],
-            reference_answer="Franz Kafka",
-            later_steps=[],
-        )
+        asked = {"question": RIVER.question, "answer_style": "short", "solved": [], "query": CHAIN[0].query}
+        given = {"passages": ["The Metamorphosis | Kafka"], "reference_answer": "Franz Kafka", "later_steps": []}
+        return ask(CorrectChain, more(trusts=trusts), **asked, **given, your_answer="Ovid")
 
     assert corrected(1.0).new_answer == "Franz Kafka"
     assert corrected(1.0).new_steps == CHAIN[1:]
