@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Literal, get_args
 import dspy
 from pydantic import Field, field_validator
 
+from ..lm.call import call
 from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
+from ..signatures.knowledge import NameTopic
 from .majority import Sample, answer_of, majority, rollout_of, usable
 from .modules.knowledge import (
     Filtered,
@@ -20,7 +22,6 @@ from .modules.knowledge import (
     KnowledgeFilter,
     PublishedKnowledgeFilter,
     QueryBlending,
-    TopicNaming,
 )
 from .program import MethodSettings, Program, answered
 from .references import distinct
@@ -111,7 +112,7 @@ class BlendFilter(Program):
         super().__init__(retriever, settings)
         self.query_blending = QueryBlending(self.settings.question_first)
         if self.names_topic:
-            self.topic_naming = TopicNaming()
+            self.topic_naming = dspy.Predict(NameTopic)
         self.knowledge_filter = (
             KnowledgeFilter() if self.settings.judgements else PublishedKnowledgeFilter(self.settings.topic)
         )
@@ -174,11 +175,10 @@ class BlendFilter(Program):
         return Knowledge(query, self.retrieve(query, self.settings.k))
 
     def topic(self, question: str, answer_style: AnswerStyle) -> str | None:
-        """Return the question's topic; None if the filter needs none."""
+        """Return the topic, which the LM forgets before it filters (section 3.3); None if the filter needs none."""
         if not self.names_topic or answer_style == "yes-no":
             return None
-        topic: str = self.topic_naming(question=question)
-        return topic
+        return str(call(self.topic_naming, question=question).topic)
 
     def filter(self, question: str, topic: str | None, sets: list[list[Passage]]) -> list[Filtered]:
         """Return what the filter keeps of each query's passages, or of their union (section 3.3, remark 2)."""

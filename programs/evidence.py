@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict
 from ..metrics import contains, f1
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
-from ..signatures import AnswerStyle
-from .majority import most_votes
 from .references import distinct
 from .tree import Node, ReasoningTree
 
@@ -101,11 +99,6 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
     likeness = [row[0] for row in similarity([piece.text() for piece in evidence], [response])]
     order = sorted(range(len(evidence)), key=lambda index: -likeness[index])
     return distinct([evidence[index].passages for index in order])[:limit]
-
-
-def agreeing(evidence: list[Evidence], style: AnswerStyle) -> int:
-    """Return how many pieces of evidence give the most frequent answer; an empty answer agrees with none."""
-    return most_votes(evidence, lambda piece: piece.answer, style)
 
 
 def count_tokens(text: str) -> int:

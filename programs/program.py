@@ -349,17 +349,16 @@ def _failed(tree: ReasoningTree, failure: Failure, found: list[Passage]) -> dspy
 
 
 def _check_question(given: Any, question: str, answer_style: str) -> None:
+    words, characters, styles, fault = len(question.split()), len(question), get_args(AnswerStyle), ""
     if not isinstance(given, str):  # whatever a server hands on: MLflow's chat task gives a list of messages
-        raise CallFailedError("question", f"the question is of the type {type(given).__name__}; give a text")
-    if not question:
-        raise CallFailedError("question", "the question is empty; ask something")
-    words = len(question.split())
-    if words > MAX_QUESTION_WORDS:
-        raise CallFailedError("question", f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read")
-    if len(question) > MAX_QUESTION_CHARACTERS:
-        most = f"at most {MAX_QUESTION_CHARACTERS:,} are read"
-        raise CallFailedError("question", f"the question has {len(question):,} characters; {most}")
-    if answer_style not in (styles := get_args(AnswerStyle)):
-        raise CallFailedError(
-            "question", f"there is no answer style {str(answer_style)[:40]!r}; take {', '.join(styles)}"
-        )
+        fault = f"the question is of the type {type(given).__name__}; give a text"
+    elif not question:
+        fault = "the question is empty; ask something"
+    elif words > MAX_QUESTION_WORDS:
+        fault = f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read"
+    elif characters > MAX_QUESTION_CHARACTERS:
+        fault = f"the question has {characters:,} characters; at most {MAX_QUESTION_CHARACTERS:,} are read"
+    elif answer_style not in styles:
+        fault = f"there is no answer style {str(answer_style)[:40]!r}; take {', '.join(styles)}"
+    if fault:
+        raise CallFailedError("question", fault)

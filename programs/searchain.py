@@ -10,10 +10,10 @@ from pydantic import Field
 from ..retrieval import DuplicateCheck, Reader, Retriever
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
+from ..signatures.chain_of_query import CompleteChain, CorrectChain
 from .modules.chain_of_query import (
     ChainOfQuery,
-    CompletedChain,
-    CorrectedChain,
+    Continuation,
     PublishedChainOfQuery,
     RevisedChain,
     Tracing,
@@ -124,7 +124,7 @@ class SearChain(Program):
         if fills_in:
             self.revised_chain = RevisedChain()
         elif retrieves:
-            self.corrected_chain, self.completed_chain = CorrectedChain(), CompletedChain()
+            self.corrected_chain, self.completed_chain = Continuation(CorrectChain), Continuation(CompleteChain)
         self.tracing = Tracing()
         self.duplicates = duplicates or ExactDuplicates()
 

@@ -9,7 +9,8 @@ from typing import Any
 from ..lm.parallel import run_parallel
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
-from .evidence import agreeing, evidence_pool
+from .evidence import evidence_pool
+from .majority import most_votes
 from .tree import Ended, Node, ReasoningTree
 from .tree_of_reviews_paper import TreeSearch, Visit
 
@@ -73,8 +74,10 @@ class BoundedTreeSearch(TreeSearch):
     def ended(self) -> Ended | None:
         """Return why no more nodes are visited; None if more are."""
         enough, left = self.settings.enough_agreement, self.left()
-        if enough is not None and agreeing(evidence_pool(self.tree), self.answer_style) >= enough:
-            return "enough agreement"
+        if enough is not None:
+            agreeing = most_votes(evidence_pool(self.tree), lambda piece: piece.answer, self.answer_style)
+            if agreeing >= enough:
+                return "enough agreement"
         return "out of calls" if left is not None and left < 1 else None
 
     def left(self) -> int | None:

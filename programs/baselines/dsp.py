@@ -9,16 +9,17 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...common.text import query_or_none
+from ...lm.call import call
 from ...lm.parallel import run_parallel
 from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.searches import AnswerWithFindings
+from ...signatures.searches import AnswerWithFindings, WriteSearchQuery
 from ..majority import Sample, answer_of, majority, sample
 from ..modules.knowledge import KnowledgeAnswer
-from ..modules.searches import SearchQuery
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct
+from ..references import distinct, numbered
 from ..tree import Node, ReasoningTree
 
 _OVERSHOT = 3  # times k are retrieved for each of several queries, before they are fused
@@ -59,7 +60,7 @@ class DSP(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: DSPSettings | None = None):
         super().__init__(retriever, settings)
-        self.search_query = SearchQuery()
+        self.search_query = dspy.Predict(WriteSearchQuery)
         self.knowledge_answer = KnowledgeAnswer(AnswerWithFindings)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -89,18 +90,16 @@ class DSP(Program):
             What the sampled queries and the question found together, the thoughts that led to the first query, and
             that query's node in the tree.
         """
-        drawn: list[tuple[str, str]] = sample(
-            lambda: self.search_query(question=tree.question, findings=findings, passages=context),
-            self.settings.queries,
-            self.settings.temperature,
-        )
-        queries = [query for query in (*(query for query, _ in drawn), tree.question) if query.strip()]
+        write = partial(call, self.search_query, question=tree.question, findings=findings, passages=numbered(context))
+        drawn = sample(write, self.settings.queries, self.settings.temperature)
+        queries = [query for one in drawn if (query := query_or_none(one.query))]
+        queries.append(tree.question)
         k = self.settings.k * _OVERSHOT if len(queries) > 1 else self.settings.k
         found = run_parallel([partial(self.retrieve, query, k) for query in queries])
         fused = fuse(found)[: self.settings.k]
         by_query = dict(zip(queries, found, strict=True))
         nodes = [tree.add_search(last, query, passages, kept=fused, round=hop) for query, passages in by_query.items()]
-        return fused, drawn[0][1], nodes[0]
+        return fused, str(drawn[0].thoughts), nodes[0]
 
 
 def fuse(found: list[list[Passage]]) -> list[Passage]:

@@ -7,11 +7,14 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...common.text import neutralise, text_or_none
+from ...lm.call import call
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromPassages
+from ...signatures.knowledge import RecallPassage
 from ..majority import majority, sample, usable
-from ..modules.answers import PlainAnswer, Recitation, StepByStepAnswer
+from ..modules.answers import PlainAnswer, StepByStepAnswer
 from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree
 
@@ -89,19 +92,21 @@ class Recite(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ReciteSettings | None = None):
         super().__init__(retriever, settings)
-        self.recitation = Recitation()
+        self.recitation = dspy.Predict(RecallPassage)
         self.passage_answer = PlainAnswer(AnswerFromPassages)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Recite passages and answer from each; the recited passage is the content."""
-        recited: list[str] = sample(
-            lambda: self.recitation(question=tree.question), self.settings.recitations, self.settings.temperature
-        )
+
+        def recite() -> str:
+            passage = text_or_none(call(self.recitation, question=tree.question).passage)
+            return neutralise(passage or "")  # it becomes part of a prompt
 
         def answer(passage: str) -> tuple[str, str]:
             given = self.passage_answer(question=tree.question, answer_style=answer_style, passages=[passage])
             return str(given), passage
 
+        recited = sample(recite, self.settings.recitations, self.settings.temperature)
         samples = usable([partial(answer, passage) for passage in recited])
         for given, _ in samples:
             tree.grow(None, query=tree.question, answer=given, source="lm")

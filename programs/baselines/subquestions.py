@@ -9,11 +9,13 @@ import dspy
 from pydantic import Field
 
 from ...common.placeholders import fill_in, unanswered, without_placeholders
+from ...common.text import queries_in
+from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.subquestions import PlanSteps, SplitQuestion
 from ..modules.chain_of_query import Tracing
-from ..modules.subquestions import FollowUp, QuestionSplit, Solution, SubquestionAnswer
+from ..modules.subquestions import FollowUp, Solution, SubquestionAnswer
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct
@@ -68,13 +70,14 @@ class SolvingInOrder(Solving):
 
     def __init__(self, retriever: Retriever | None = None, settings: StepsSettings | None = None):
         super().__init__(retriever, settings)
-        self.question_split = QuestionSplit(self.splits)
+        self.question_split = dspy.Predict(self.splits)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Solve the subquestions in order, and conclude."""
+        """Solve the subquestions in order, and conclude; ``#1`` in one stands for the answer of the first."""
         path, solutions, answers = list[Node](), list[Solution](), list[str]()
         question = without_placeholders(tree.question)
-        for subquestion in self.question_split(question=question, answer_style=answer_style)[: self.settings.max_steps]:
+        (written,) = call(self.question_split, question=question, answer_style=answer_style).values()
+        for subquestion in queries_in(written)[: self.settings.max_steps]:
             query = fill_in(subquestion, answers)
             solutions.append(self.solve(tree.question, path, query))
             answers.append(solutions[-1].answer or unanswered(query))

@@ -8,10 +8,14 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...common.text import queries_in
+from ...lm.call import call
 from ...lm.parallel import run_parallel
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..modules.subquestions import FollowUps, Solution, StepsJudge
+from ...signatures.subquestions import ProposeFollowUps
+from ..modules.chain_of_query import as_steps
+from ..modules.subquestions import Solution, StepsJudge
 from ..program import ProgramSettings
 from ..tree import Node, ReasoningTree
 from .subquestions import Solving, add_solution
@@ -59,7 +63,7 @@ class TreeOfThought(Solving):
 
     def __init__(self, retriever: Retriever | None = None, settings: TreeOfThoughtSettings | None = None):
         super().__init__(retriever, settings)
-        self.follow_ups = FollowUps()
+        self.follow_ups = dspy.Predict(ProposeFollowUps)
         self.steps_judge = StepsJudge()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -84,13 +88,15 @@ class TreeOfThought(Solving):
 
         What was solved for these paths is appended to ``solutions``.
         """
+        count = self.settings.candidates
 
         def propose(path: list[Node]) -> list[str]:
-            proposed: list[str] = self.follow_ups(
-                question=tree.question, answer_style=answer_style, solved=path, count=self.settings.candidates
+            reply = call(
+                self.follow_ups, question=tree.question, answer_style=answer_style, solved=as_steps(path), count=count
             )
+            proposed = dict.fromkeys(queries_in(reply.follow_ups))
             asked = {node.query.casefold() for node in path}
-            return [query for query in proposed if query.casefold() not in asked]
+            return [query for query in list(proposed)[:count] if query.casefold() not in asked]
 
         going = [thought for thought in frontier if not thought.ended]
         proposed = run_parallel([partial(propose, thought.path) for thought in going])

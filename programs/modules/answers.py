@@ -7,13 +7,11 @@ from typing import Any
 
 import dspy
 
-from ...common.text import neutralise, text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.answers import Answer, AnswerStepByStep
-from ...signatures.knowledge import RecallPassage
 from ..demonstrations import note
 from ..majority import Sample
 from ..references import kept_all_marks, settle_marks, supported_by
@@ -21,11 +19,7 @@ from ..streams import Writing
 
 
 class PlainAnswer(dspy.Module):
-    """An answer without reasoning: from memory, from texts, or as given thoughts lead to it.
-
-    Args:
-        signature: what the answer is given by.
-    """
+    """An answer without reasoning: from memory, from texts, or as given thoughts lead to it, as its signature says."""
 
     def __init__(self, signature: type[dspy.Signature] = Answer) -> None:
         super().__init__()
@@ -46,18 +40,6 @@ class StepByStepAnswer(dspy.Module):
     def forward(self, question: str, answer_style: AnswerStyle) -> Sample:
         """Return the answer, the reasoning without marks (there is nothing to cite), and no references."""
         return cited_answer(self.answer, [], question=question, answer_style=answer_style)
-
-
-class Recitation(dspy.Module):
-    """A passage, written from memory, that answers a question."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.recall = dspy.Predict(RecallPassage)
-
-    def forward(self, question: str) -> str:
-        """Return the passage, neutralised: it becomes part of a prompt; an empty one if the LM recalls nothing."""
-        return neutralise(text_or_none(call(self.recall, question=question).passage) or "")
 
 
 def cited_answer(

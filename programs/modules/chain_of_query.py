@@ -13,8 +13,6 @@ from ...metrics import normalise, stands_in, unjoined, without_marks
 from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle
 from ...signatures.chain_of_query import (
-    CompleteChain,
-    CorrectChain,
     PlanChain,
     PlannedStep,
     PlanSureChain,
@@ -82,11 +80,15 @@ class RevisedChain(dspy.Module):
         tried: list[str],
     ) -> list[PlannedStep]:
         """Return the steps in the place of the node and of those after it; none where the LM has no better ones."""
+        guesses = guessed(solved)
         reply = call(
             self.revise,
             question=without_placeholders(question),
             answer_style=answer_style,
-            solved=as_solved(solved),
+            solved=[
+                SolvedStep(query=one.query, answer=one.answer, sure=bool(one.answer) and one.id not in guesses)
+                for one in solved
+            ],
             failed_query=node.query,
             later_queries=[one.template or one.query for one in later],
             tried=tried,
@@ -97,7 +99,15 @@ class RevisedChain(dspy.Module):
 
 
 class Continuation(dspy.Module):
-    """The chain that goes on from a node which was looked up (section 3.2)."""
+    """The chain that goes on from a node which was looked up (section 3.2).
+
+    Args:
+        signature: `CorrectChain` if a passage contradicts the node's answer, `CompleteChain` if it has none.
+    """
+
+    def __init__(self, signature: type[dspy.Signature]) -> None:
+        super().__init__()
+        self.go_on = dspy.Predict(signature)
 
     def forward(
         self,
@@ -110,10 +120,11 @@ class Continuation(dspy.Module):
         span: Span,
     ) -> list[PlannedStep]:
         """Return the node's query with the LM's answer, if it now has one, and the steps that follow it."""
-        (predict,) = self.predictors()
-        disputed: dict[str, Any] = {"your_answer": node.answer} if isinstance(self, CorrectedChain) else {}
+        disputed: dict[str, Any] = (
+            {"your_answer": node.answer} if "your_answer" in self.go_on.signature.input_fields else {}
+        )
         reply = call(
-            predict,
+            self.go_on,
             question=question,
             answer_style=answer_style,
             solved=as_steps(solved),
@@ -124,22 +135,6 @@ class Continuation(dspy.Module):
             **disputed,
         )
         return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
-
-
-class CorrectedChain(Continuation):
-    """The chain after a node which a passage contradicts (verification)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.correct = dspy.Predict(CorrectChain)
-
-
-class CompletedChain(Continuation):
-    """The chain after a node which the LM could not answer (completion)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.complete = dspy.Predict(CompleteChain)
 
 
 class Tracing(dspy.Module):
@@ -204,15 +199,6 @@ def tells(fragment: str, answer: str) -> bool:
 def as_steps(nodes: list[Node]) -> list[Step]:
     """Return nodes of a path as the LM is shown them."""
     return [Step(query=node.query, answer=node.answer) for node in nodes]
-
-
-def as_solved(path: list[Node]) -> list[SolvedStep]:
-    """Return the nodes of a path from the first one on, each with whether its answer is sure."""
-    guesses = guessed(path)
-    return [
-        SolvedStep(query=node.query, answer=node.answer, sure=bool(node.answer) and node.id not in guesses)
-        for node in path
-    ]
 
 
 def as_planned(steps: list[Step]) -> list[PlannedStep]:

@@ -20,7 +20,6 @@ from ...signatures.knowledge import (
     FilterKnowledge,
     FilterKnowledgeOnTopic,
     JudgePassages,
-    NameTopic,
     RecallPassage,
 )
 from ..demonstrations import Judgement, note
@@ -77,18 +76,6 @@ def content_of(draft: str | None, answer: str = "") -> str:
     content = " ".join(fact for fact in told if fact and not _CONCLUSION.match(fact))
     said = text_or_none(answer) or ""
     return content if contains(content, said) else f"{content} {said}".strip()
-
-
-class TopicNaming(dspy.Module):
-    """The topic that the LM is to forget before it filters (section 3.3)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.name_topic = dspy.Predict(NameTopic)
-
-    def forward(self, question: str) -> str:
-        """Return the question's general topic."""
-        return str(call(self.name_topic, question=question).topic)
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,7 @@ class ReviewOutcome:
 
 
 class PathReview(dspy.Module):
-    """A review of a path's paragraphs that also writes the query for what they lack, in one call.
-
-    Args:
-        judges_last: as for `ParagraphReview`.
-    """
+    """A review of a path's paragraphs that also writes the query for what they lack, in one call."""
 
     def __init__(self, judges_last: bool = True) -> None:
         super().__init__()

@@ -16,22 +16,17 @@ from ...lm.call import call
 from ...lm.failure import CallFailedError
 from ...lm.guard import adapter_in_use, guarded
 from ...metrics import marks_before_stops
-from ...retrieval import Passage
 from ...signatures import AnswerStyle
-from ...signatures.searches import AnswerByActing, WriteNextThought, WriteOrSearch, WriteSearchQuery
+from ...signatures.searches import AnswerByActing, WriteNextThought, WriteOrSearch
 from ..demonstrations import note
-from ..references import numbered, without_loose_marks
+from ..references import without_loose_marks
 
 _CALL = re.compile(r"\[Search\(((?:[^()\]→]|\([^()\]→]*\)?)*)", re.IGNORECASE)
 _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
 
 
 class NextThought(dspy.Module):
-    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone.
-
-    Args:
-        signature: how it is asked for.
-    """
+    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
 
     def __init__(self, signature: type[dspy.Signature] = WriteNextThought) -> None:
         super().__init__()
@@ -55,19 +50,6 @@ class NextThought(dspy.Module):
         kind = "ends" if concludes else "told by a passage" if without_loose_marks(thought, 0) != thought else "goes on"
         note(reply, kind, exemplary=len(written) == 1)
         return thought, concludes
-
-
-class SearchQuery(dspy.Module):
-    """The query of the next hop (DSP)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.write = dspy.Predict(WriteSearchQuery)
-
-    def forward(self, question: str, findings: str, passages: list[Passage]) -> tuple[str, str]:
-        """Return the query, or an empty text, and the thoughts before it: what passages tell, and what is missing."""
-        reply = call(self.write, question=question, findings=findings, passages=numbered(passages))
-        return query_or_none(reply.query) or "", str(reply.thoughts)
 
 
 class Writing(dspy.Module):

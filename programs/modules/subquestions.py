@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from ...common.text import queries_in, query_or_none, text_or_none
+from ...common.text import query_or_none, text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import without_marks
@@ -18,7 +18,6 @@ from ...signatures.subquestions import (
     AnswerSubquestionFromPassages,
     AskFollowUp,
     JudgeSteps,
-    ProposeFollowUps,
 )
 from ..demonstrations import note
 from ..references import numbered
@@ -40,36 +39,6 @@ class FollowUp(dspy.Module):
         follow_up = query_or_none(reply.follow_up)
         note(reply, "asks" if follow_up else "ends")
         return follow_up
-
-
-class FollowUps(dspy.Module):
-    """Several subquestions to choose from (Tree of Thoughts)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.propose = dspy.Predict(ProposeFollowUps)
-
-    def forward(self, question: str, answer_style: AnswerStyle, solved: list[Node], count: int) -> list[str]:
-        """Return at most ``count`` different subquestions."""
-        reply = call(self.propose, question=question, answer_style=answer_style, solved=as_steps(solved), count=count)
-        return list(dict.fromkeys(queries_in(reply.follow_ups)))[:count]
-
-
-class QuestionSplit(dspy.Module):
-    """The subquestions of a question.
-
-    Args:
-        signature: splits it into simpler ones (Least-to-most), or plans what to find out (Plan-and-Solve).
-    """
-
-    def __init__(self, signature: type[dspy.Signature]) -> None:
-        super().__init__()
-        self.split = dspy.Predict(signature)
-
-    def forward(self, question: str, answer_style: AnswerStyle) -> list[str]:
-        """Return them in order; ``#1`` in one stands for the answer of the first."""
-        (written,) = call(self.split, question=question, answer_style=answer_style).values()
-        return queries_in(written)
 
 
 @dataclass(frozen=True)

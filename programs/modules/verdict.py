@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import dspy
@@ -154,12 +155,9 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
         span = reader(query=query, passage=passage)
         return span
     given = {"query": query, "passage": passage.model_dump(mode="json")}
-
-    def look() -> Span:
-        looked: Span = off_loop(lambda: Read(reader)(query=query, passage=passage))
-        return no_coroutine(looked, reader.name)
-
-    return step("reading", reader.name, given, Span, look)
+    look = partial(Read(reader), query=query, passage=passage)
+    span = step("reading", reader.name, given, Span, lambda: no_coroutine(off_loop(look), reader.name))
+    return span
 
 
 class Read(dspy.Module):

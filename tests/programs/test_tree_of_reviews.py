@@ -9,7 +9,8 @@ from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
 from questree.lm.failure import SettingsError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
-from questree.programs.evidence import Evidence, agreeing, count_tokens
+from questree.programs.evidence import count_tokens
+from questree.programs.majority import most_votes
 from questree.signatures.reviews import ReviewParagraphs, ReviewParagraphsCoT
 
 Q = "Which river flows through the birthplace of the author of The Metamorphosis?"
@@ -401,12 +402,9 @@ def test_semantic_pruning_needs_a_retriever_with_embeddings():
 
 
 def test_answers_that_say_nothing_agree_on_nothing():
-    def evidence(*answers):
-        return [Evidence(analysis="Hm.", answer=answer, passages=()) for answer in answers]
-
-    assert agreeing(evidence("", "the", "...", "Vltava", ""), "short") == 1
-    assert agreeing(evidence("", ""), "short") == 0
-    assert agreeing(evidence("Yes", "Yes, he was.", "No"), "yes-no") == 2
+    assert most_votes(["", "the", "...", "Vltava", ""], str, "short") == 1
+    assert most_votes(["", ""], str, "short") == 0
+    assert most_votes(["Yes", "Yes, he was.", "No"], str, "yes-no") == 2
 
 
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])
