@@ -16,7 +16,7 @@ from ...signatures.answers import AnswerFromThoughts
 from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
 from ..demonstrations import note
 from ..modules.answers import PlainAnswer
-from ..modules.searches import up_to_search
+from ..modules.searches import Writing
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among
 from ..tree import ReasoningTree
@@ -59,7 +59,7 @@ class SearchAgent(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: SearchAgentSettings | None = None):
         super().__init__(retriever, settings)
-        self.reasoning = dspy.Predict(SearchInTags if self.settings.tags else ReasonOrSearch)
+        self.reasoning = dspy.Predict(SearchInTags) if self.settings.tags else Writing(ReasonOrSearch)
         if not self.settings.tags:
             self.condense_passages = dspy.Predict(CondensePassages)
         self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
@@ -98,14 +98,12 @@ class SearchAgent(Program):
 
     def go_on(self, question: str, answer_style: AnswerStyle, written: list[str]) -> tuple[str, str | None, str | None]:
         """Return what comes next in the reasoning; the query to search for, None at its end; the answer, if given."""
-        reply = call(self.reasoning, question=question, answer_style=answer_style, written=written)
         if self.settings.tags:
+            reply = call(self.reasoning, question=question, answer_style=answer_style, written=written)
             text, query, answer = in_tags(str(reply.turn))
+            note(reply, "searches" if query else "ends")
         else:
-            answer = text_or_none(reply.answer)
-            text, called = up_to_search(str(reply.continuation))
-            query = query_or_none(reply.search) or (None if answer else called)
-        note(reply, "searches" if query else "ends")
+            text, query, answer = self.reasoning(question=question, answer_style=answer_style, written=written)
         return text, query, None if query else answer
 
     def as_written(self, query: str, result: str) -> list[str]:

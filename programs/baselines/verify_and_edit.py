@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import dspy
 from pydantic import Field
 
 from ...common.sentences import sentences
+from ...common.text import query_or_none, text_or_none
+from ...lm.call import call
 from ...lm.parallel import run_parallel
-from ...metrics import normalise
-from ...retrieval import Retriever
+from ...lm.window import shown_of
+from ...metrics import normalise, without_marks
+from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
+from ...signatures.verification import AskToVerify, EditSentence
+from ..demonstrations import note
 from ..majority import Sample, agreement, answer_of, majority, sample
 from ..modules.answers import PlainAnswer, StepByStepAnswer
-from ..modules.verification import Verification, Verified
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbers_of, settle_marks, supported_by
+from ..references import distinct, numbered, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
 
 
@@ -37,6 +42,25 @@ class VerifyAndEditSettings(ProgramSettings):
     k: int = Field(default=3, ge=1)
 
 
+@dataclass(frozen=True)
+class Verified:
+    """A sentence after its verification.
+
+    Attributes:
+        query: the verifying question.
+        sentence: as it was.
+        edited: as it is now.
+        passage: the one that supports it, if any.
+        found: all passages that were retrieved.
+    """
+
+    query: str
+    sentence: str
+    edited: str
+    passage: Passage | None
+    found: list[Passage]
+
+
 class VerifyAndEdit(Program):
     """Verify-and-Edit (Zhao et al., ACL 2023, arXiv 2305.03268): doubtful steps are checked and written anew.
 
@@ -53,7 +77,8 @@ class VerifyAndEdit(Program):
     def __init__(self, retriever: Retriever | None = None, settings: VerifyAndEditSettings | None = None):
         super().__init__(retriever, settings)
         self.step_by_step_answer = StepByStepAnswer()
-        self.verification = Verification()
+        self.ask_to_verify = dspy.Predict(AskToVerify)
+        self.edit_sentence = dspy.Predict(EditSentence)
         self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -69,10 +94,25 @@ class VerifyAndEdit(Program):
             return answered(tree, answer, content, [], samples=list(map(answer_of, samples)))
         return self.edit(tree, node, content, answer_style)
 
+    def verify(self, question: str, sentence: str) -> Verified:
+        """Return the sentence edited by what is found for it: with itself if the LM asks nothing about it (section 3).
+
+        Without passages it stays as it was.
+        """
+        query = query_or_none(call(self.ask_to_verify, question=question, sentence=sentence).query) or sentence
+        passages = self.retrieve(query, self.settings.k)
+        if not passages:
+            return Verified(query, sentence, sentence, None, [])
+        reply = call(self.edit_sentence, query=query, sentence=sentence, passages=numbered(passages))
+        edited = text_or_none(reply.edited) or sentence
+        note(reply, "same" if normalise(edited) == normalise(sentence) else "changed")
+        shown = shown_of(passages, reply)
+        cited = [shown[n - 1] for n in reply.references if 1 <= n <= len(shown)]
+        return Verified(query, sentence, without_marks(edited), cited[0] if cited else None, passages)
+
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
         """Verify and edit each sentence of the reasoning, and answer from the result."""
-        verify = partial(self.verification, question=tree.question, find=partial(self.retrieve, k=self.settings.k))
-        verified: list[Verified] = run_parallel([partial(verify, sentence=one) for one in sentences(reasoning)])
+        verified = run_parallel([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
         for one in verified:
             changed = normalise(one.edited) != normalise(one.sentence)
             fields = {"answer": one.edited, "source": "corrected" if changed else "lm", "passage": one.passage}

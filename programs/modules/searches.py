@@ -53,11 +53,11 @@ class NextThought(dspy.Module):
 
 
 class Writing(dspy.Module):
-    """The next piece of a text, up to where it calls for a search (Toolformer)."""
+    """The next piece of a text, up to where it calls for a search (Toolformer, Search-o1)."""
 
-    def __init__(self) -> None:
+    def __init__(self, signature: type[dspy.Signature] = WriteOrSearch) -> None:
         super().__init__()
-        self.write = dspy.Predict(WriteOrSearch)
+        self.write = dspy.Predict(signature)
 
     def forward(
         self, question: str, answer_style: AnswerStyle, written: list[str]
