@@ -1,6 +1,8 @@
 """Fixtures that every room shares."""
 
+import asyncio
 import gc
+import inspect
 import json
 import os
 import re
@@ -32,6 +34,17 @@ settings.register_profile("questree", derandomize=True, deadline=None, suppress_
 settings.load_profile("questree")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function on an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    asyncio.run(
+        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters})
+    )
+    return True
 
 
 @pytest.fixture(scope="session")

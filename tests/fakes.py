@@ -1,7 +1,7 @@
 """A scripted LM, a retriever and a reader that look up a list: for tests that go call by call."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
@@ -40,6 +40,17 @@ class ScriptedEngine:
         pass
 
 
+class FunctionEngine(ScriptedEngine):
+    """Gives what a function of the request gives."""
+
+    def __init__(self, give: Callable[[Request], Response]):
+        super().__init__([])
+        self.give = give
+
+    def complete(self, request: Request) -> Response:
+        return self.give(request)
+
+
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -60,6 +71,19 @@ class ListRetriever(BaseRetriever):
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         return [self(query, k) for query in queries]
+
+
+class GivingRetriever(BaseRetriever):
+    """Gives its passages in their order, whatever is asked, and remembers what and how many."""
+
+    name, fingerprint = "table", "table-1"
+
+    def __init__(self, given: Iterable[Passage]):
+        self.given, self.asked = list(given), list[tuple[list[str], int]]()
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        self.asked.append((queries, k))
+        return [self.given[:k] for _ in queries]
 
 
 class ListReader:

@@ -74,14 +74,10 @@ def test_another_index_on_the_worker_is_named(index, workplace, questree):
         asked_both_ways(experiment, experiment.program("oner"), workplace / "other")
 
 
-def test_an_index_that_is_not_on_the_worker_is_named(index, workplace):
+def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace, monkeypatch):
     experiment = Experiment(run_settings(retriever=index))
     with pytest.raises(QuestreeError, match=r"There is no index at .*elsewhere/index"):
         asked_both_ways(experiment, experiment.program("oner"), "elsewhere/index")
-
-
-def test_code_that_is_not_on_the_worker_is_named(index, workplace, monkeypatch):
-    experiment = Experiment(run_settings(retriever=index))
     monkeypatch.setattr("questree.remote_answers.saved_name", lambda kind: "nowhere:Program")
     with pytest.raises(QuestreeError, match="there is no module 'nowhere', installed or in this folder"):
         asked_both_ways(experiment, experiment.program("direct"), index)

@@ -109,7 +109,7 @@ def test_every_kind_is_listed(questree):
     ("words", "said"),
     [
         (("serve-retriever", "nowhere"), "nowhere"),
-        (("serve-retriever", "index", "--host", "0.0.0.0"), "needs a token"),
+        (("serve-retriever", "index", "--host", "0.0.0.0"), "needs a token: put a long random one into a file"),
         (("serve-retriever", "index", "--token-file", "nowhere"), "token cannot be read"),
         (("serve-retriever", "index", "--host", "192.0.2.1", "--token-file", "token"), "cannot be listened at"),
         (("simulate", "serve", "--host", "0.0.0.0"), "needs a token"),

@@ -10,24 +10,20 @@ import pytest
 from questree.common.event_loop import awaited, off_loop, on_loop, run
 
 
-def test_plain_code_waits_for_a_coroutine_and_the_event_loop_goes_on():
+async def test_plain_code_waits_for_a_coroutine_and_the_event_loop_goes_on():
     told: list[str] = []
+    gate = asyncio.Event()
 
-    async def go() -> str:
-        gate = asyncio.Event()
+    def plain() -> str:
+        told.append("waits")
+        awaited(gate.wait())
+        return "done"
 
-        def plain() -> str:
-            told.append("waits")
-            awaited(gate.wait())
-            return "done"
-
-        waiting = asyncio.create_task(run(plain))
-        await asyncio.sleep(0)
-        told.append("the loop goes on")
-        gate.set()
-        return await waiting
-
-    assert asyncio.run(go()) == "done"
+    waiting = asyncio.create_task(run(plain))
+    await asyncio.sleep(0)
+    told.append("the loop goes on")
+    gate.set()
+    assert await waiting == "done"
     assert told == ["waits", "the loop goes on"]
 
 
@@ -65,7 +61,7 @@ def test_it_shares_the_context_of_its_coroutine():
     assert here.get() == 0
 
 
-def test_two_at_a_time_have_a_context_each():
+async def test_two_at_a_time_have_a_context_each():
     here: ContextVar[int] = ContextVar("here", default=0)
 
     def plain(n: int) -> int:
@@ -73,13 +69,10 @@ def test_two_at_a_time_have_a_context_each():
         awaited(asyncio.sleep(0))
         return here.get()
 
-    async def go() -> list[int]:
-        return await asyncio.gather(*(run(partial(plain, n)) for n in range(50)))
-
-    assert asyncio.run(go()) == list(range(50))
+    assert await asyncio.gather(*(run(partial(plain, n)) for n in range(50))) == list(range(50))
 
 
-def test_cancelled_it_ends_where_it_waits():
+async def test_cancelled_it_ends_where_it_waits():
     told: list[str] = []
 
     def plain() -> None:
@@ -88,21 +81,15 @@ def test_cancelled_it_ends_where_it_waits():
         finally:
             told.append("tidied")
 
-    async def go() -> None:
-        task = asyncio.create_task(run(plain))
-        await asyncio.sleep(0)
-        task.cancel()
-        await task
-
+    task = asyncio.create_task(run(plain))
+    await asyncio.sleep(0)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(go())
+        await task
     assert told == ["tidied"]
 
 
 def test_what_takes_a_while_runs_beside_the_loop_and_otherwise_right_here():
-    async def go() -> threading.Thread:
-        return await run(partial(off_loop, threading.current_thread))
-
-    assert asyncio.run(go()) is not threading.current_thread()
+    assert asyncio.run(run(partial(off_loop, threading.current_thread))) is not threading.current_thread()
     assert off_loop(threading.current_thread) is threading.current_thread()
     assert not on_loop()

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fakes import GivingRetriever
 
 from questree.common.errors import QuestreeError
 from questree.data import Question, load_task
@@ -125,16 +126,10 @@ def test_what_cannot_be_answered_is_listed_and_left_out_by_name(questree, workpl
 
 
 def test_one_search_is_audited_for_answers_and_whole_chains():
-    class Finds(Corpus):
-        """Finds all of them."""
-
-        def batch(self, queries, k=1):
-            return [self.passages[:k] for _ in queries]
-
     many = [Passage(id=str(n), title="Nobody", text="Nothing.") for n in range(5)]
     both = {"gold_passages": ["k", "k2"]}
     questions = [asked(**both), asked(answers=["yes"]), asked(answers=["Vienna"], gold_titles=["Nobody"])]
-    shares = context_shares(questions, Finds([KAFKA, *many, OTHER]))
+    shares = context_shares(questions, GivingRetriever([KAFKA, *many, OTHER]))
     assert {name: (one.mean, one.n) for name, one in shares.items()} == {
         "answer among the first 5": (0.5, 2),
         "whole chain among the first 5": (0.0, 1),

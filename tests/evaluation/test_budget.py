@@ -3,6 +3,7 @@
 import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage
+from fakes import FunctionEngine
 from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, paid_before, right
 
 from questree.common.text import dollars
@@ -69,23 +70,17 @@ class Billed(Parrot):
     def __init__(self, lm=None):
         super().__init__()
         self.ask = dspy.Predict("question -> answer")
-        self.ask.lm = lm or dspy.LM("scripted/test", engine=TenTokens(), cache=False, temperature=0.7)
+        self.ask.lm = lm or dspy.LM("scripted/test", engine=FunctionEngine(ten_tokens), cache=False, temperature=0.7)
 
     def reason(self, tree, answer_style):
         call(self.ask, question=tree.question)
         return super().reason(tree, answer_style)
 
 
-class TenTokens:
-    """The engine of an LM that says always the same."""
-
-    def complete(self, request):
-        told = Message.assistant([TextPart("[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]")])
-        usage = Usage(input_tokens=6, output_tokens=4, total_tokens=10)
-        return Response(id=None, model=request.model, message=told, finish_reason="stop", usage=usage)
-
-    def close(self):
-        pass
+def ten_tokens(request):
+    told = Message.assistant([TextPart("[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]")])
+    usage = Usage(input_tokens=6, output_tokens=4, total_tokens=10)
+    return Response(id=None, model=request.model, message=told, finish_reason="stop", usage=usage)
 
 
 def test_what_a_failed_question_took_is_counted_when_it_is_asked_again(tmp_path):

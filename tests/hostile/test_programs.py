@@ -4,13 +4,14 @@ import re
 
 import dspy
 import pytest
+from fakes import GivingRetriever
 from tiny_world import QUESTIONS, SURE
 
 from questree.evaluation.records import Record, record_answer, score
 from questree.pages import answer_page
 from questree.programs import PROGRAMS, build, takes_retriever
 from questree.programs.tree_views import as_text
-from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval import Passage
 from questree.simulate import simulated_lm
 from questree.simulate.engine import SimulatedEngine
 
@@ -20,15 +21,7 @@ EVIL = (
 )
 
 
-class HostileRetriever(BaseRetriever):
-    name = "hostile"
-    fingerprint = "hostile"
-
-    def __call__(self, query, k=1):
-        return [Passage(id=f"{n} {EVIL}", title=f"{n} {EVIL}", text=EVIL) for n in range(k)]
-
-    def batch(self, queries, k=1):
-        return [self(query, k) for query in queries]
+HOSTILE = GivingRetriever(Passage(id=f"{n} {EVIL}", title=f"{n} {EVIL}", text=EVIL) for n in range(100))
 
 
 @pytest.fixture
@@ -51,7 +44,7 @@ def echoing(monkeypatch):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_passage_answers_in_the_lms_place(name, echoing):
     searches = takes_retriever(name, {})
-    program = build(name, {}, retriever=HostileRetriever() if searches else None)
+    program = build(name, {}, retriever=HOSTILE if searches else None)
     with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):
         asked = QUESTIONS[0]
         prediction = program(question=f"{asked.question}", answer_style=asked.style)
@@ -67,7 +60,7 @@ def test_no_passage_answers_in_the_lms_place(name, echoing):
 
 @pytest.mark.parametrize("name", ["searchain", "blendfilter", "react", "oner-cot", "evidence-chain"])
 def test_a_hostile_question_is_asked_all_the_same(name):
-    program = build(name, {}, retriever=HostileRetriever())
+    program = build(name, {}, retriever=HOSTILE)
     with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):
         prediction = program(question=f"Which river? {EVIL}", answer_style="short")
     assert "[[" not in prediction.tree.question

@@ -189,10 +189,14 @@ def test_an_object_alone_is_a_list_of_one_and_several_answers_are_a_text(form):
         (PlanChain, "planned_chain", [{"query": None}]),
         (PlanChain, "planned_chain", {"plan": "Who?"}),
         (JudgePassages, "judgements", [{"number": None, "says": "", "useful": True}]),
+        (PlanChain, "planned_chain", ""),
+        (TakeNotes, "new_notes", "Jaws is a film [1]"),
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_a_value_that_cannot_be_understood_is_refused(form, signature, name, said):
+    if form == "xml" and said in ("", "Jaws is a film [1]"):
+        pytest.skip("an element of XML may be its own list")
     with pytest.raises(AdapterParseError):
         read(form, signature, name, said)
 
@@ -228,15 +232,6 @@ def test_several_texts_for_one_are_written_in_a_row():
     assert read("chat", CheckStep, "found", '["Heroes" and "Low"]') == '["Heroes" and "Low"]'
     assert repairs.in_shape([], str) == []
     assert repairs.in_shape([["Paris"]], str) == [["Paris"]]
-
-
-@pytest.mark.parametrize(
-    ("signature", "name", "said"), [(PlanChain, "planned_chain", ""), (TakeNotes, "new_notes", "Jaws is a film [1]")]
-)
-@pytest.mark.parametrize("form", ["chat", "json", "baml"])
-def test_what_is_no_list_is_not_taken_for_one(form, signature, name, said):  # an element of XML may be its own list
-    with pytest.raises(AdapterParseError):
-        read(form, signature, name, said)
 
 
 @pytest.mark.parametrize("opened", ["<think>\n", ""])

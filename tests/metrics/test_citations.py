@@ -92,12 +92,9 @@ def test_amp_wants_the_answer_in_the_fragment_and_in_the_reference() -> None:
     assert marking_accuracy(CONTENT, REFERENCES[::-1], [["Warsaw"], ["the Seine"], ["long"]]) == pytest.approx(1 / 3)
 
 
-def test_amp_counts_a_mark_that_points_nowhere_as_wrong_and_needs_marks() -> None:
+def test_amp_counts_a_mark_that_points_nowhere_and_leaves_out_one_of_a_passage_without_an_answer() -> None:
     assert marking_accuracy("Warsaw [1]. Warsaw [7].", REFERENCES[:1], [["Warsaw"]]) == 0.5
     assert marking_accuracy("Warsaw.", REFERENCES[:1], [["Warsaw"]]) is None
-
-
-def test_amp_leaves_out_marks_of_passages_that_belong_to_no_answer() -> None:
     assert marking_accuracy("Warsaw [1]. The Seine [2].", REFERENCES[:2], [["Warsaw"], []]) == 1
     assert marking_accuracy("Warsaw [1]. The Seine [2].", REFERENCES[:2], [[], []]) is None
 

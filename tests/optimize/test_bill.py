@@ -9,6 +9,7 @@ import dspy
 import pytest
 from dspy.lm15 import Usage
 from dspy.utils.callback import BaseCallback
+from fakes import FunctionEngine
 from run_files import rows
 
 from questree.evaluation.run import Interrupted
@@ -121,23 +122,12 @@ def test_a_second_ctrl_c_does_not_wait_for_the_calls_on_their_way(monkeypatch):
     assert stopped.value.at_once
 
 
-class WithoutUsage:
-    """A server that does not say how many tokens a reply took."""
-
-    def __init__(self, engine):
-        self.engine = engine
-
-    def complete(self, request):
-        return dataclasses.replace(self.engine.complete(request), usage=Usage())
-
-    def close(self):
-        pass
-
-
 @pytest.mark.parametrize("history", [{}, {"disable_history": True}, {"max_history_size": 0}])
 @pytest.mark.parametrize("by", ["bootstrap-few-shot", "copro"])
 def test_calls_are_paid_for_whatever_the_server_and_the_history_tell(by, history, mini, answered, tmp_path):
-    lm = dspy.LM("simulated/silent", engine=WithoutUsage(dspy.settings.lm.engine), cache=False, num_retries=0)
+    inner = dspy.settings.lm.engine
+    silent = FunctionEngine(lambda request: dataclasses.replace(inner.complete(request), usage=Usage()))
+    lm = dspy.LM("simulated/silent", engine=silent, cache=False, num_retries=0)
     with dspy.context(lm=lm, **history):
         before = compiled(mini, by="labeled-few-shot", settings={}).before.spent
         assert (before.calls > 0, before.cached) == (True, 0)

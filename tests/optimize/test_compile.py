@@ -9,6 +9,7 @@ import dspy
 import pytest
 from dspy import lm15
 from dspy.utils.callback import BaseCallback
+from fakes import FunctionEngine
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
@@ -366,27 +367,20 @@ def test_what_was_made_while_the_index_could_not_be_had_is_not_kept(mini, tmp_pa
 
 @pytest.mark.parametrize("error", [lm15.RateLimitError("slow down"), lm15.TimeoutError("too slow")])
 def test_what_was_made_while_the_lm_gave_no_answers_is_not_kept_and_is_made_by_the_next_call(mini, tmp_path, error):
-    class Limited:
-        """Turns requests away while it is closed."""
+    inner, closed = dspy.settings.lm.engine, [False]
 
-        closed, engine = False, dspy.settings.lm.engine
-
-        def complete(self, request):
-            if self.closed:
-                raise error
-            return self.engine.complete(request)
-
-        def close(self):
-            pass
+    def complete(request):
+        if closed[0]:
+            raise error
+        return inner.complete(request)
 
     def turn_away(progress):
-        engine.closed = progress.stage == "compile" and not (tmp_path / "again").exists()
+        closed[0] = progress.stage == "compile" and not (tmp_path / "again").exists()
 
     def compiled():
         return mini.compiled(dev=1, out=tmp_path, on_progress=turn_away)
 
-    engine = Limited()
-    lm = dspy.LM("limited/test", engine=engine, cache=False, num_retries=0)
+    lm = dspy.LM("limited/test", engine=FunctionEngine(complete), cache=False, num_retries=0)
     with dspy.context(lm=lm):
         with pytest.raises(QuestreeError, match=r"questions asked in compilation \d+ failed .*says nothing"):
             compiled()

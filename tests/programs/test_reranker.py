@@ -4,6 +4,7 @@ import re
 
 import pytest
 from dspy import lm15
+from fakes import GivingRetriever
 
 from questree.lm.episode import episode
 from questree.lm.failure import counting_failures
@@ -11,21 +12,8 @@ from questree.programs import build
 from questree.programs.modules import reranker
 from questree.programs.modules.reranker import LMRerankedRetriever, in_order, window_starts
 from questree.retrieval import Passage
-from questree.retrieval.base import BaseRetriever
 
 PASSAGES = [Passage(id=f"p{number}", title=f"T{number}", text=f"text {number}") for number in range(1, 31)]
-
-
-class Table(BaseRetriever):
-    """Gives its passages in their order, whatever is asked."""
-
-    name, fingerprint = "table", "table-1"
-
-    def __init__(self, count: int = 30):
-        self.given = PASSAGES[:count]
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        return [self.given[:k] for _ in queries]
 
 
 def ids(passages: list[Passage]) -> list[str]:
@@ -52,10 +40,10 @@ def test_a_ranking_is_read_by_rule(ranking: str, order: list[int]) -> None:
 
 
 def test_with_another_prompt_it_is_another_retriever(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = LMRerankedRetriever(Table()).fingerprint
+    before = LMRerankedRetriever(GivingRetriever(PASSAGES)).fingerprint
     asked = reranker.RankPassages.with_updated_fields("ranking", desc="the numbers, the best first")
     monkeypatch.setattr(reranker, "RankPassages", asked)
-    assert LMRerankedRetriever(Table()).fingerprint != before
+    assert LMRerankedRetriever(GivingRetriever(PASSAGES)).fingerprint != before
 
 
 @pytest.mark.parametrize(
@@ -69,7 +57,7 @@ def test_the_best_passage_of_the_end_comes_to_the_top(scripted) -> None:
     """In each window the LM names the 30th passage of all: it ends in the first place, with its id."""
     engine = scripted({"ranking": "[20]"}, {"ranking": "[11]"})
     with episode() as book:
-        found = LMRerankedRetriever(Table())("which text", k=3)
+        found = LMRerankedRetriever(GivingRetriever(PASSAGES))("which text", k=3)
     assert ids(found) == ["p30", "p1", "p2"]
     assert [one.score for one in found] == [1, 1 / 2, 1 / 3]
     first, second = (re.findall(r"\[(\d+)\] T(\d+) ", prompt) for prompt in engine.prompts)
@@ -80,10 +68,10 @@ def test_the_best_passage_of_the_end_comes_to_the_top(scripted) -> None:
 
 def test_its_calls_count_for_the_question_and_a_lost_lm_fails_it_by_name(scripted) -> None:
     scripted({"ranking": "[2] > [1]"}, {"answer": "text"})
-    answered = build("oner", {}, retriever=LMRerankedRetriever(Table(2)))(question="Which text?")
+    answered = build("oner", {}, retriever=LMRerankedRetriever(GivingRetriever(PASSAGES[:2])))(question="Which text?")
     assert (answered.spent.calls, answered.failure) == (2, None)
     assert ids(answered.seen) == ["p2", "p1"]
     scripted(lm15.AuthError("bad key"))
     with counting_failures():
-        lost = build("oner", {}, retriever=LMRerankedRetriever(Table(2)))(question="Which text?")
+        lost = build("oner", {}, retriever=LMRerankedRetriever(GivingRetriever(PASSAGES[:2])))(question="Which text?")
     assert lost.failure.cause == "auth"

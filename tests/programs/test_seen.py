@@ -6,7 +6,7 @@ import dspy
 import pytest
 from answering import TableRetriever
 from dspy import lm15
-from dspy.lm15 import response_to_events
+from fakes import ScriptedEngine
 from mini_task import WordIndex
 from mini_task import _index as _index
 from mini_task import _task as _task
@@ -47,7 +47,7 @@ class Noting(WordIndex):
         return found
 
 
-class StopsAfter:
+class StopsAfter(ScriptedEngine):
     """Answers so many calls as another engine does, and turns the others away."""
 
     def __init__(self, engine, calls: float):
@@ -59,12 +59,6 @@ class StopsAfter:
         self.left -= 1
         self.answered += 1
         return self.engine.complete(request)
-
-    def stream(self, request):
-        return iter(response_to_events(self.complete(request)))
-
-    def close(self):
-        pass
 
 
 def asked(name: str, mini, calls: float):

@@ -3,24 +3,20 @@
 from collections.abc import Sequence
 
 import pytest
+from fakes import GivingRetriever
 
 from questree.common.errors import IndexRefused, QueryError, QuestreeError
-from questree.retrieval import BaseRetriever, BM25Retriever, Passage, Retriever, as_retriever, build_index
+from questree.retrieval import BM25Retriever, Passage, Retriever, as_retriever, build_index
 from questree.retrieval.fusion import FusionRetriever, FusionSettings
 from questree.retrieval.retriever_names import named_members, open_retriever
 
 
-class Listed(BaseRetriever):
-    """Gives the same ranking for any query."""
+class Listed(GivingRetriever):
+    """Gives the passages of these ids."""
 
     def __init__(self, ids: str, *, text: str = "text of {}", name: str = "listed"):
-        self.name, self.fingerprint = name, f"{name}-{ids}"
-        self.passages = [Passage(id=id, text=text.format(id), score=-rank) for rank, id in enumerate(ids)]
-        self.asked: list[tuple[list[str], int]] = []
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        self.asked.append((queries, k))
-        return [self.passages[:k] for _ in queries]
+        super().__init__(Passage(id=id, text=text.format(id), score=-rank) for rank, id in enumerate(ids))
+        self.name, self.fingerprint, self.passages = name, f"{name}-{ids}", self.given
 
 
 class Likening(Listed):

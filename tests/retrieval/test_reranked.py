@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from fakes import GivingRetriever
 from reliability.tiny_encoders import save_encoder
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig
 
 from questree.common.errors import CheckpointError, QueryError
 from questree.retrieval import Passage, build_index, load_index
-from questree.retrieval.base import BaseRetriever
 from questree.retrieval.reranked import RerankedRetriever
 
 from .conftest import make_checkpoint
@@ -16,19 +16,6 @@ WORDS = ("basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island
 PASSAGES = [
     Passage(id=str(n), title=word, text=f"the {word} lies at water {' sand' * n}") for n, word in enumerate(WORDS)
 ]
-
-
-class Table(BaseRetriever):
-    """Gives its passages in their order, whatever is asked."""
-
-    name, fingerprint = "table", "table-1"
-
-    def __init__(self, passages=PASSAGES):
-        self.given, self.asked = passages, []
-
-    def batch(self, queries, k=1):
-        self.asked.append(k)
-        return [self.given[:k] for _ in queries]
 
 
 def saved(folder, seed=0, logits=1):
@@ -53,7 +40,7 @@ def logit(folder, query, passage):
 
 
 def test_passages_stand_in_the_order_of_their_logits(folder):
-    reranked = RerankedRetriever.load(Table(), folder)
+    reranked = RerankedRetriever.load(GivingRetriever(PASSAGES), folder)
     found = reranked("where is the island", k=4)
     expected = {one.id: logit(folder, "where is the island", one) for one in PASSAGES}
     assert [one.id for one in found] == sorted(expected, key=lambda id: -expected[id])[:4]
@@ -61,23 +48,23 @@ def test_passages_stand_in_the_order_of_their_logits(folder):
 
 
 def test_single_calls_and_a_batch_are_the_same_and_only_candidates_are_read(folder):
-    table = Table()
+    table = GivingRetriever(PASSAGES)
     reranked = RerankedRetriever.load(table, folder, candidates=5)
     queries = ["where is the island", "which tree"]
     assert reranked.batch(queries, k=3) == [reranked(query, k=3) for query in queries]
     assert {int(one.id) for one in reranked("water", k=5)} == {0, 1, 2, 3, 4}
     assert len(reranked("water", k=7)) == 7
-    assert table.asked == [5, 5, 5, 5, 7]
+    assert [k for _, k in table.asked] == [5, 5, 5, 5, 7]
 
 
 def test_of_equal_passages_the_retriever_s_better_one_comes_first(folder):
     twins = [PASSAGES[0].model_copy(update={"id": id}) for id in "abc"]
-    assert [one.id for one in RerankedRetriever.load(Table(twins), folder)("water", k=3)] == ["a", "b", "c"]
-    assert RerankedRetriever.load(Table([]), folder)("water", k=3) == []
+    assert [one.id for one in RerankedRetriever.load(GivingRetriever(twins), folder)("water", k=3)] == ["a", "b", "c"]
+    assert RerankedRetriever.load(GivingRetriever([]), folder)("water", k=3) == []
 
 
 def test_a_long_passage_is_cut_and_a_bad_query_refused(folder):
-    reranked = RerankedRetriever.load(Table([Passage(id="l", text="water " * 500)]), folder)
+    reranked = RerankedRetriever.load(GivingRetriever([Passage(id="l", text="water " * 500)]), folder)
     assert len(reranked("water " * 500, k=1)) == 1
     for query, k in [(" ", 1), ("water", 0)]:
         with pytest.raises(QueryError):
@@ -85,23 +72,23 @@ def test_a_long_passage_is_cut_and_a_bad_query_refused(folder):
 
 
 def test_the_fingerprint_follows_from_index_weights_and_candidates(folder, tiny_checkpoint, tiny_config, tmp_path):
-    other = Table()
+    other = GivingRetriever(PASSAGES)
     other.fingerprint = "table-2"
     made = [
-        RerankedRetriever.load(Table(), folder),
+        RerankedRetriever.load(GivingRetriever(PASSAGES), folder),
         RerankedRetriever.load(other, folder),
-        RerankedRetriever.load(Table(), folder, candidates=9),
-        RerankedRetriever.load(Table(), saved(tmp_path / "b", seed=1)),
-        RerankedRetriever.load(Table(), f"colbert:{tiny_checkpoint}"),
-        RerankedRetriever.load(Table(), f"colbert:{make_checkpoint(tmp_path, tiny_config, seed=2)}"),
+        RerankedRetriever.load(GivingRetriever(PASSAGES), folder, candidates=9),
+        RerankedRetriever.load(GivingRetriever(PASSAGES), saved(tmp_path / "b", seed=1)),
+        RerankedRetriever.load(GivingRetriever(PASSAGES), f"colbert:{tiny_checkpoint}"),
+        RerankedRetriever.load(GivingRetriever(PASSAGES), f"colbert:{make_checkpoint(tmp_path, tiny_config, seed=2)}"),
     ]
     assert len({"table-1", *(one.fingerprint for one in made)}) == 7
-    assert made[0].fingerprint == RerankedRetriever.load(Table(), folder).fingerprint
+    assert made[0].fingerprint == RerankedRetriever.load(GivingRetriever(PASSAGES), folder).fingerprint
 
 
 def test_a_model_of_two_logits_is_refused_by_name(tmp_path):
     with pytest.raises(CheckpointError, match="gives 2 logits"):
-        RerankedRetriever.load(Table(), saved(tmp_path / "two", logits=2))
+        RerankedRetriever.load(GivingRetriever(PASSAGES), saved(tmp_path / "two", logits=2))
 
 
 def test_a_command_searches_through_the_reranker_that_it_names(folder, questree):
@@ -114,18 +101,18 @@ def test_a_command_searches_through_the_reranker_that_it_names(folder, questree)
 
 def test_late_interaction_ranks_as_an_exact_index_without_storing_anything(tiny_checkpoint, tmp_path):
     exact = load_index(build_index(PASSAGES, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint))
-    reranked = RerankedRetriever.load(Table(), f"colbert:{tiny_checkpoint}")
+    reranked = RerankedRetriever.load(GivingRetriever(PASSAGES), f"colbert:{tiny_checkpoint}")
     for query in ("where is the island", "the lagoon or the fjord"):
         expected = exact(query, k=len(PASSAGES))
         found = reranked(query, k=len(PASSAGES))
         assert [one.id for one in found] == [one.id for one in expected]
         assert [one.score for one in found] == pytest.approx([one.score for one in expected], rel=1e-3)
     assert reranked.name == f"table reranked by colbert:{tiny_checkpoint}"
-    assert RerankedRetriever.load(Table([]), f"colbert:{tiny_checkpoint}")("water", k=3) == []
+    assert RerankedRetriever.load(GivingRetriever([]), f"colbert:{tiny_checkpoint}")("water", k=3) == []
 
 
 def test_a_passage_is_encoded_once_until_it_changes(tiny_checkpoint):
-    table = Table(list(PASSAGES))
+    table = GivingRetriever(PASSAGES)
     reranked = RerankedRetriever.load(table, f"colbert:{tiny_checkpoint}")
     encoded, passages = [], reranked._scorer._encoder.passages
     reranked._scorer._encoder.passages = lambda texts: encoded.extend(texts) or passages(texts)

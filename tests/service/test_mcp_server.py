@@ -54,59 +54,47 @@ async def ask_and_read(client: Client) -> None:
         assert read.text == f"{one['title']}\n\n{PASSAGES[one['title']].text}"
 
 
-def test_in_process(server):
-    async def talk() -> None:
-        async with Client(server) as client:
-            await ask_and_read(client)
-            for tool, given in (("ask", {"question": RIVER.question, "program": "none"}), ("search", {"query": "  "})):
-                assert (await client.call_tool(tool, given)).is_error
-            with pytest.raises(MCPError, match="search again"):
-                await client.read_resource("passage://nowhere")
-
-    asyncio.run(talk())
+async def test_in_process(server):
+    async with Client(server) as client:
+        await ask_and_read(client)
+        for tool, given in (("ask", {"question": RIVER.question, "program": "none"}), ("search", {"query": "  "})):
+            assert (await client.call_tool(tool, given)).is_error
+        with pytest.raises(MCPError, match="search again"):
+            await client.read_resource("passage://nowhere")
 
 
-def test_an_agent_is_told_the_names_of_the_programs(server):
-    async def talk() -> None:
-        async with Client(server) as client:
-            (ask,) = (tool for tool in (await client.list_tools()).tools if tool.name == "ask")
-            program = ask.input_schema["properties"]["program"]
-            assert program["enum"] == ["searchain", "tree-of-reviews"]
-            assert program["default"] == "searchain"
-            refused = await client.call_tool("ask", {"question": RIVER.question, "program": "serchain"})
-            assert refused.is_error
-            assert "Did you mean 'searchain'? There are: searchain, tree-of-reviews." in refused.content[0].text
-            asked = await client.call_tool("ask", {"question": RIVER.question, "program": ""})
-            assert asked.structured_content["answer"] == "Vltava"  # an agent may fill in every argument
-
-    asyncio.run(talk())
+async def test_an_agent_is_told_the_names_of_the_programs(server):
+    async with Client(server) as client:
+        (ask,) = (tool for tool in (await client.list_tools()).tools if tool.name == "ask")
+        program = ask.input_schema["properties"]["program"]
+        assert program["enum"] == ["searchain", "tree-of-reviews"]
+        assert program["default"] == "searchain"
+        refused = await client.call_tool("ask", {"question": RIVER.question, "program": "serchain"})
+        assert refused.is_error
+        assert "Did you mean 'searchain'? There are: searchain, tree-of-reviews." in refused.content[0].text
+        asked = await client.call_tool("ask", {"question": RIVER.question, "program": ""})
+        assert asked.structured_content["answer"] == "Vltava"  # an agent may fill in every argument
 
 
-def test_what_was_just_found_can_be_read_however_much_was_found_before(server, monkeypatch):
-    async def talk() -> None:
-        async with Client(server) as client:
-            for query in ("Prague", "Vltava", "Prague"):
-                found = (await client.call_tool("search", {"query": query, "k": 2})).structured_content["result"]
-                for one in found:
-                    assert (await client.read_resource(one["uri"])).contents[0].text.startswith(one["title"])
-
+async def test_what_was_just_found_can_be_read_however_much_was_found_before(server, monkeypatch):
     monkeypatch.setattr(mcp_module, "_MOST_PASSAGES", 2)
-    asyncio.run(talk())
+    async with Client(server) as client:
+        for query in ("Prague", "Vltava", "Prague"):
+            found = (await client.call_tool("search", {"query": query, "k": 2})).structured_content["result"]
+            for one in found:
+                assert (await client.read_resource(one["uri"])).contents[0].text.startswith(one["title"])
 
 
-def test_each_passage_is_read_by_its_own_address(make_service):
+async def test_each_passage_is_read_by_its_own_address(make_service):
     ids = ["a/b", "a%2Fb", "a%252Fb", "AC DC", "Ä?x#y", "{id}"]
     found = [Passage(id=id, text=f"amber {number}") for number, id in enumerate(ids)]
     server = mcp_server(make_service(), BM25Retriever.from_passages(found))
 
-    async def talk() -> None:
-        async with Client(server) as client:
-            listed = (await client.call_tool("search", {"query": "amber", "k": 9})).structured_content["result"]
-            assert len(listed) == len(ids)
-            for one in listed:
-                assert (await client.read_resource(one["uri"])).contents[0].text.strip() == one["text"]
-
-    asyncio.run(talk())
+    async with Client(server) as client:
+        listed = (await client.call_tool("search", {"query": "amber", "k": 9})).structured_content["result"]
+        assert len(listed) == len(ids)
+        for one in listed:
+            assert (await client.read_resource(one["uri"])).contents[0].text.strip() == one["text"]
 
 
 def test_at_an_address_with_a_token(server):
@@ -146,21 +134,18 @@ def test_sessions_are_bounded_and_end_when_nothing_is_asked(server, monkeypatch,
         assert any(opened() for _ in range(50)) == room
 
 
-def test_a_call_that_is_cancelled_asks_nothing_more(make_service, tap):
+async def test_a_call_that_is_cancelled_asks_nothing_more(make_service, tap):
     service = make_service()
 
-    async def talk() -> None:
-        async with Client(mcp_server(service, None)) as client:
-            call = asyncio.create_task(client.call_tool("ask", {"question": RIVER.question}))
-            await asyncio.to_thread(tap.wait_for, 1)
-            (question,) = service._questions.values()
-            call.cancel()
-            await asyncio.wait([question.task])
-            assert question.asked.state == "stopped"
-            tap.let(10**6)
-        assert tap.asked == 1
-
-    asyncio.run(talk())
+    async with Client(mcp_server(service, None)) as client:
+        call = asyncio.create_task(client.call_tool("ask", {"question": RIVER.question}))
+        await asyncio.to_thread(tap.wait_for, 1)
+        (question,) = service._questions.values()
+        call.cancel()
+        await asyncio.wait([question.task])
+        assert question.asked.state == "stopped"
+        tap.let(10**6)
+    assert tap.asked == 1
 
 
 def test_a_client_that_disconnects_stops_its_question(make_service, tap):
@@ -184,27 +169,19 @@ def test_a_client_that_disconnects_stops_its_question(make_service, tap):
         assert tap.asked == 1
 
 
-def test_an_agent_is_greeted_before_the_tools_are_loaded(make_service):
+async def test_an_agent_is_greeted_before_the_tools_are_loaded(make_service):
     server = bare_server(greeted := threading.Event(), loaded := threading.Event())
-
-    async def talk() -> list[str]:
-        async with Client(server) as client:
-            listing = asyncio.create_task(client.list_tools())
-            assert await asyncio.to_thread(greeted.wait, 30)
-            mcp_server(make_service(), None, server)
-            loaded.set()
-            return [tool.name for tool in (await listing).tools]
-
-    assert asyncio.run(talk()) == ["ask"]
+    async with Client(server) as client:
+        listing = asyncio.create_task(client.list_tools())
+        assert await asyncio.to_thread(greeted.wait, 30)
+        mcp_server(make_service(), None, server)
+        loaded.set()
+        assert [tool.name for tool in (await listing).tools] == ["ask"]
 
 
-def test_on_stdin_and_stdout(workplace):
+async def test_on_stdin_and_stdout(workplace):
     code = "from questree.cli import main; main()"
     command = StdioServerParameters(command=sys.executable, args=["-c", code, "mcp", "direct"], cwd=str(workplace))
-
-    async def talk() -> str:
-        async with Client(command, read_timeout_seconds=60) as client:
-            asked = await client.call_tool("ask", {"question": "Who wrote Ulysses?"})
-            return asked.structured_content["final_content"]
-
-    assert asyncio.run(talk())
+    async with Client(command, read_timeout_seconds=60) as client:
+        asked = await client.call_tool("ask", {"question": "Who wrote Ulysses?"})
+        assert asked.structured_content["final_content"]

@@ -10,7 +10,6 @@ from tiny_world import RIVER
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run_file import WritableFile
-from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
 from questree.service.kept_questions import KeptQuestions
@@ -21,23 +20,20 @@ async def asked(tap, number: int) -> None:
     await asyncio.to_thread(tap.wait_for, number)
 
 
-def test_followers_hear_the_same_however_late_they_come(make_service, tap):
-    async def follow() -> None:
-        question = make_service().ask(RIVER.question, client="a")
-        early = asyncio.create_task(heard(question))
-        tap.let(2)
-        await asked(tap, 3)
-        late = asyncio.create_task(heard(question))
-        tap.let(99)
-        first, second = await early, await late
-        assert first == second == await heard(question)
-        *_, (_, ended) = first
-        assert isinstance(ended, Ended)
-        assert ended.asked.answer == "Vltava"
-        assert [number for number, _ in first] == list(range(len(first)))
-        assert [told async for told in question.follow()] == [first]  # what is there is told together
-
-    asyncio.run(follow())
+async def test_followers_hear_the_same_however_late_they_come(make_service, tap):
+    question = make_service().ask(RIVER.question, client="a")
+    early = asyncio.create_task(heard(question))
+    tap.let(2)
+    await asked(tap, 3)
+    late = asyncio.create_task(heard(question))
+    tap.let(99)
+    first, second = await early, await late
+    assert first == second == await heard(question)
+    *_, (_, ended) = first
+    assert isinstance(ended, Ended)
+    assert ended.asked.answer == "Vltava"
+    assert [number for number, _ in first] == list(range(len(first)))
+    assert [told async for told in question.follow()] == [first]  # what is there is told together
 
 
 async def heard(question: Question, after: int = 0) -> list[object]:
@@ -45,155 +41,123 @@ async def heard(question: Question, after: int = 0) -> list[object]:
 
 
 @pytest.mark.parametrize("program", ["searchain", "tree-of-reviews"])
-def test_stop_means_that_no_call_follows(make_service, tap, program):
-    async def stop() -> None:
-        service: Service = make_service()
-        question = service.ask(RIVER.question, client="a", program=program)
-        tap.let(1)
-        await asked(tap, 2)
-        await question.stopped()
-        tap.let(99)
-        assert tap.asked == 2
-        kept = service.find(question.asked.id)
-        assert isinstance(kept, AskedQuestion)
-        assert (kept.state, kept.failure) == ("stopped", None)
-        assert kept.tree.nodes == question.asked.tree.nodes
-
-    asyncio.run(stop())
+async def test_stop_means_that_no_call_follows(make_service, tap, program):
+    service: Service = make_service()
+    question = service.ask(RIVER.question, client="a", program=program)
+    tap.let(1)
+    await asked(tap, 2)
+    await question.stopped()
+    tap.let(99)
+    assert tap.asked == 2
+    kept = service.find(question.asked.id)
+    assert isinstance(kept, AskedQuestion)
+    assert (kept.state, kept.failure) == ("stopped", None)
+    assert kept.tree.nodes == question.asked.tree.nodes
 
 
-def test_when_the_last_follower_leaves_the_question_ends(make_service, tap):
-    async def leave() -> None:
-        question = make_service().ask(RIVER.question, client="a")
-        followers = [asyncio.create_task(heard(question)) for _ in range(2)]
-        await asked(tap, 1)
-        followers[0].cancel()
-        await asyncio.sleep(0)
-        assert not question.asked.finished
-        followers[1].cancel()
-        await asyncio.wait([question.task])
-        assert question.asked.state == "stopped"
-        assert tap.asked == 1
-
-    asyncio.run(leave())
+async def test_when_the_last_follower_leaves_the_question_ends(make_service, tap):
+    question = make_service().ask(RIVER.question, client="a")
+    followers = [asyncio.create_task(heard(question)) for _ in range(2)]
+    await asked(tap, 1)
+    followers[0].cancel()
+    await asyncio.sleep(0)
+    assert not question.asked.finished
+    followers[1].cancel()
+    await asyncio.wait([question.task])
+    assert question.asked.state == "stopped"
+    assert tap.asked == 1
 
 
-def test_a_question_that_is_stopped_before_it_begins_has_ended(make_service, tap):
-    async def stop() -> None:
-        service = make_service(per_client=1)
-        question = service.ask(RIVER.question, client="a")
-        await question.stopped()
-        await asyncio.sleep(0)
-        assert question.asked.state == "stopped"
-        assert [type(event) for _, event in await heard(question)] == [Ended]
-        service.ask(RIVER.question, client="a")
-        assert tap.asked == 0
-
-    asyncio.run(stop())
+async def test_a_question_that_is_stopped_before_it_begins_has_ended(make_service, tap):
+    service = make_service(per_client=1)
+    question = service.ask(RIVER.question, client="a")
+    await question.stopped()
+    await asyncio.sleep(0)
+    assert question.asked.state == "stopped"
+    assert [type(event) for _, event in await heard(question)] == [Ended]
+    service.ask(RIVER.question, client="a")
+    assert tap.asked == 0
 
 
-def test_a_page_s_question_waits_for_its_follower_to_come_back(make_service, tap):
-    async def come_back() -> None:
-        loop, later, stops = asyncio.get_running_loop(), [], []
-        question = make_service().ask(RIVER.question, client="a", patience=15)
-        await asked(tap, 1)
-        loop.call_later = lambda seconds, call, *given: later.append((seconds, call))  # type: ignore[method-assign]
-        question.stop = lambda: stops.append("stop")  # type: ignore[method-assign]
-        with question.following():
-            pass
-        ((seconds, too_soon),) = later
-        with question.following():
-            too_soon()
+async def test_a_page_s_question_waits_for_its_follower_to_come_back(make_service, tap):
+    loop, later, stops = asyncio.get_running_loop(), [], []
+    question = make_service().ask(RIVER.question, client="a", patience=15)
+    await asked(tap, 1)
+    loop.call_later = lambda seconds, call, *given: later.append((seconds, call))  # type: ignore[method-assign]
+    question.stop = lambda: stops.append("stop")  # type: ignore[method-assign]
+    with question.following():
+        pass
+    ((seconds, too_soon),) = later
+    with question.following():
         too_soon()
-        assert (seconds, stops) == (15, [])
-        later[-1][1]()
-        assert stops == ["stop"]
-        question.task.cancel()
-
-    asyncio.run(come_back())
-
-
-def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(make_service, tap):
-    async def wait() -> None:
-        service = make_service(max_running=1)
-        first, second = (service.ask(RIVER.question, client="a") for _ in range(2))
-        third = service.ask(RIVER.question, client="a", seconds=0.01)
-        *_, (_, ended) = await heard(third)
-        assert ended.asked.failure.cause == "deadline"
-        await asked(tap, 1)
-        assert [event.place for event in second._events] == [1]
-        tap.let(99)
-        await heard(first)
-        assert (await heard(second))[-1][1].asked.state == "answered"
-
-    asyncio.run(wait())
+    too_soon()
+    assert (seconds, stops) == (15, [])
+    later[-1][1]()
+    assert stops == ["stop"]
+    question.task.cancel()
 
 
-def test_a_question_gets_no_more_time_than_is_asked_for(make_service, tap):
-    async def hurry() -> None:
-        question = make_service(seconds=0.05).ask(RIVER.question, client="a", seconds=100)
-        *_, (_, ended) = await heard(question)
-        assert ended.asked.state == "failed"
-        assert ended.asked.failure.cause in ("deadline", "timeout")
+async def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(make_service, tap):
+    service = make_service(max_running=1)
+    first, second = (service.ask(RIVER.question, client="a") for _ in range(2))
+    third = service.ask(RIVER.question, client="a", seconds=0.01)
+    *_, (_, ended) = await heard(third)
+    assert ended.asked.failure.cause == "deadline"
+    await asked(tap, 1)
+    assert [event.place for event in second._events] == [1]
+    tap.let(99)
+    await heard(first)
+    assert (await heard(second))[-1][1].asked.state == "answered"
 
-    asyncio.run(hurry())
+
+async def test_a_question_gets_no_more_time_than_is_asked_for(make_service, tap):
+    question = make_service(seconds=0.05).ask(RIVER.question, client="a", seconds=100)
+    *_, (_, ended) = await heard(question)
+    assert ended.asked.state == "failed"
+    assert ended.asked.failure.cause in ("deadline", "timeout")
 
 
-def test_a_question_that_is_cut_off_counts_the_request_that_it_waited_for(make_service, tap):
-    async def stop() -> Spent:
-        question = make_service().ask(RIVER.question, client="a")
-        tap.let(1)
-        await asked(tap, 2)
-        await question.stopped()
-        return question.asked.spent
-
-    spent = asyncio.run(stop())
+async def test_a_question_that_is_cut_off_counts_the_request_that_it_waited_for(make_service, tap):
+    question = make_service().ask(RIVER.question, client="a")
+    tap.let(1)
+    await asked(tap, 2)
+    await question.stopped()
+    spent = question.asked.spent
     assert (spent.calls, spent.failed, tap.asked) == (1, 1, 2)
 
 
-def test_a_fault_in_a_program_is_said(make_service):
-    async def fail() -> None:
-        service = make_service()
-        service.programs["searchain"].forward = None
-        *_, (_, ended) = await heard(service.ask(RIVER.question, client="a"))
-        assert ended.asked.failure.cause == "error"
-
-    asyncio.run(fail())
+async def test_a_fault_in_a_program_is_said(make_service):
+    service = make_service()
+    service.programs["searchain"].forward = None
+    *_, (_, ended) = await heard(service.ask(RIVER.question, client="a"))
+    assert ended.asked.failure.cause == "error"
 
 
-def test_a_server_that_ends_keeps_what_was_on_its_way(make_service, tap):
-    async def close() -> str:
-        service = make_service()
-        question = service.ask(RIVER.question, client="a")
-        await asked(tap, 1)
-        await service.close()
-        return question.asked.id
-
-    id = asyncio.run(close())
-    assert make_service().find(id).state == "stopped"
+async def test_a_server_that_ends_keeps_what_was_on_its_way(make_service, tap):
+    service = make_service()
+    question = service.ask(RIVER.question, client="a")
+    await asked(tap, 1)
+    await service.close()
+    assert make_service().find(question.asked.id).state == "stopped"
 
 
-def test_a_server_that_ends_waits_for_a_question_that_is_being_written(make_service, tap, monkeypatch):
+async def test_a_server_that_ends_waits_for_a_question_that_is_being_written(make_service, tap, monkeypatch):
     tap.let(10**6)
+    service, loop = make_service(), asyncio.get_running_loop()
+    begun, may_end, keep = asyncio.Event(), threading.Event(), service.kept.keep
 
-    async def close() -> bool:
-        service, loop = make_service(), asyncio.get_running_loop()
-        begun, may_end, keep = asyncio.Event(), threading.Event(), service.kept.keep
+    def keep_slowly(question: AskedQuestion, steps: object) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        may_end.wait(30)
+        keep(question, steps)
 
-        def keep_slowly(question: AskedQuestion, steps: object) -> None:
-            loop.call_soon_threadsafe(begun.set)
-            may_end.wait(30)
-            keep(question, steps)
-
-        monkeypatch.setattr(service.kept, "keep", keep_slowly)
-        question = service.ask(RIVER.question, client="a")
-        await begun.wait()
-        closing = asyncio.create_task(service.close())
-        loop.call_later(0, may_end.set)
-        await closing
-        return isinstance(service.find(question.asked.id), AskedQuestion)
-
-    assert asyncio.run(close())
+    monkeypatch.setattr(service.kept, "keep", keep_slowly)
+    question = service.ask(RIVER.question, client="a")
+    await begun.wait()
+    closing = asyncio.create_task(service.close())
+    loop.call_later(0, may_end.set)
+    await closing
+    assert isinstance(service.find(question.asked.id), AskedQuestion)
 
 
 def full(*given: object, **how: object) -> None:

@@ -31,34 +31,28 @@ class Visitor:
         self.here = False
 
 
-def test_turns_come_in_order_and_places_are_told():
-    async def visit() -> None:
-        queue = Queue(ServiceLimits(max_running=1, max_queued=8, per_client=8))
-        visitors = [Visitor(queue) for _ in range(4)]
-        await settled()
-        assert [one.here for one in visitors] == [True, False, False, False]
-        visitors[2].task.cancel()
-        await settled()
-        visitors[0].go.set()
-        await settled()
-        assert [one.here for one in visitors] == [False, True, False, False]
-        assert [one.places for one in visitors] == [[], [1], [2], [3, 2, 1]]
-
-    asyncio.run(visit())
+async def test_turns_come_in_order_and_places_are_told():
+    queue = Queue(ServiceLimits(max_running=1, max_queued=8, per_client=8))
+    visitors = [Visitor(queue) for _ in range(4)]
+    await settled()
+    assert [one.here for one in visitors] == [True, False, False, False]
+    visitors[2].task.cancel()
+    await settled()
+    visitors[0].go.set()
+    await settled()
+    assert [one.here for one in visitors] == [False, True, False, False]
+    assert [one.places for one in visitors] == [[], [1], [2], [3, 2, 1]]
 
 
-def test_a_turn_that_came_to_one_who_left_goes_to_the_next():
-    async def visit() -> None:
-        queue = Queue(ServiceLimits(max_running=1, max_queued=8, per_client=8))
-        first, second, third = (Visitor(queue) for _ in range(3))
-        await settled()
-        first.task.cancel()
-        await asyncio.sleep(0)  # the turn is given to the second, which has not run yet
-        second.task.cancel()
-        await settled()
-        assert third.here
-
-    asyncio.run(visit())
+async def test_a_turn_that_came_to_one_who_left_goes_to_the_next():
+    queue = Queue(ServiceLimits(max_running=1, max_queued=8, per_client=8))
+    first, second, third = (Visitor(queue) for _ in range(3))
+    await settled()
+    first.task.cancel()
+    await asyncio.sleep(0)  # the turn is given to the second, which has not run yet
+    second.task.cancel()
+    await settled()
+    assert third.here
 
 
 def test_no_client_takes_all_places_and_a_full_queue_refuses():

@@ -2,12 +2,13 @@
 
 import dspy
 import pytest
+from fakes import GivingRetriever
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
 from questree.evaluation.attacks.plants import POISONS, Plant, wrong_answer
 from questree.metrics import contains
-from questree.retrieval import BaseRetriever, BM25Retriever, NeuralRetriever, Passage, asking, build_index, load_index
+from questree.retrieval import BM25Retriever, NeuralRetriever, Passage, asking, build_index, load_index
 from questree.retrieval.defences import AgreementRetriever, trusted
 
 EXAMPLES = [question.to_example() for question in QUESTIONS]
@@ -100,19 +101,12 @@ def test_planted_passages_are_found_on_their_merits(bm25):
     assert [one.text for one in seeded(bm25, [edited])("Prague", k=6) if one.id == edited.id] == [edited.text]
 
 
-class Other(BaseRetriever):
-    """A retriever that cannot score texts."""
-
-    name, fingerprint = "other", "other"
-
-    def batch(self, queries, k=1):
-        return [list(PASSAGES.values())[:k] for _ in queries]
-
-
-def test_where_texts_cannot_be_scored_bm25_places_them():
+def test_where_a_retriever_cannot_score_texts_bm25_places_them():
     like = Passage(id="planted", text="Prague lies on the Vltava, The Metamorphosis by Franz Kafka is of Leipzig")
     unlike = Passage(id="unlike", text="zebra")
-    found = seeded(Other(), [like, unlike]).batch(["The Metamorphosis by Franz Kafka in Leipzig, Prague"], k=3)[0]
+    found = seeded(GivingRetriever(PASSAGES.values()), [like, unlike]).batch(
+        ["The Metamorphosis by Franz Kafka in Leipzig, Prague"], k=3
+    )[0]
     assert len(found) == 3
     assert "unlike" not in [one.id for one in found]
 

@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from fakes import GivingRetriever
 
 from questree.common.errors import QuestreeError
 from questree.optimize.readers import mine_negatives, reading_examples, spread_out
@@ -81,29 +82,21 @@ def test_what_cannot_be_read_is_said(tmp_path):
         reading_examples(jsonl(tmp_path, [own(paragraphs=[])]))
 
 
-class Ranked:
-    """Finds the same passages for every question."""
-
-    name = fingerprint = "ranked"
-
-    def __init__(self, *texts):
-        self.passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
-
-    def batch(self, queries, k=1):
-        return [self.passages[:k] for _ in queries]
+def ranked(*texts):
+    return GivingRetriever(Passage(id=str(n), text=text) for n, text in enumerate(texts))
 
 
 def test_mined_negatives_are_the_highest_that_hold_no_answer(examples):
     amber = examples[0]
-    retriever = Ranked(amber.passage.text, "By the basin.", "kelp", "cedar", "grove", "sand")
+    retriever = ranked(amber.passage.text, "By the basin.", "kelp", "cedar", "grove", "sand")
     (found, *_) = mine_negatives([amber] * 40, retriever, keep=2)
     assert [passage.text for passage in found.negatives] == ["kelp", "cedar"]
-    (other,) = mine_negatives([found], Ranked("hill"), keep=2)
+    (other,) = mine_negatives([found], ranked("hill"), keep=2)
     assert [passage.text for passage in other.negatives] == ["hill", "kelp", "cedar"]
 
 
 def test_where_negatives_lack_other_questions_passages_are_drawn(examples):
-    (amber,) = mine_negatives(examples[:1], Ranked("kelp"))
+    (amber,) = mine_negatives(examples[:1], ranked("kelp"))
     found = draw_negatives(amber, 3, examples, random.Random(0))
     assert len({passage.text for passage in found}) == 3
     assert found[0].text == "kelp"
