@@ -32,7 +32,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "metrics": 1380,  # 1300
     "pages": 1020,
     "signatures": 1110,  # 1100
-    "tests": 32621,  # 28000
+    "tests": 32453,  # 28000
     "benchmarks": 3585,  # 3200, and image.py
 }
 
