@@ -141,7 +141,10 @@ class Program(dspy.Module):
                 self._add_where(error)
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):
                     raise CannotAskError(error) from error
-                prediction = _failed(tree, error.failure, distinct([ranked([], kept.found), tree.passages()]))
+                found = distinct([ranked([], kept.found), tree.passages()])
+                prediction = _Answer(
+                    answer="", final_content="", references=[], passages=found, tree=tree, failure=error.failure
+                )
             tree.watched_by(None)
         if "rests_on" not in prediction:
             prediction.rests_on = basis(tree, prediction.answer, prediction.references)
@@ -342,10 +345,6 @@ def restore_names(program: dspy.Module, names: Mapping[str, str]) -> None:
     """Give signatures their names back, which DSPy forgets when it changes one; failures and capsules show them."""
     for name, predictor in program.named_predictors():
         predictor.signature.__name__ = names[name]
-
-
-def _failed(tree: ReasoningTree, failure: Failure, found: list[Passage]) -> dspy.Prediction:
-    return _Answer(answer="", final_content="", references=[], passages=found, tree=tree, failure=failure)
 
 
 def _check_question(given: Any, question: str, answer_style: str) -> None:

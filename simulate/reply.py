@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from typing import Any
@@ -18,7 +19,6 @@ _ADVICE = [
     "Go from the simplest fact to the final one, and leave open what you are not sure of.",
     "Weigh the passage against what you know, and give the answer in as few words as it takes.",
 ]
-_LITERAL = re.compile(r"""'([^']*)'|"([^"]*)"|(-?\d+(?:\.\d+)?)|\b(True|False)\b""")
 _SIMPLE: dict[str, Any] = {"bool": True, "int": 0, "float": 0.5}
 
 
@@ -95,7 +95,7 @@ def _invent(asked: Asked, field: Field) -> Any:
     if field.type in _SIMPLE:
         return _SIMPLE[field.type]
     if field.type.startswith("Literal["):
-        options = [_read_literal(found) for found in _LITERAL.finditer(field.type)] or [""]
+        options = ast.literal_eval(field.type.removeprefix("Literal"))
         return asked.mind.traits.choice(options, "literal", field.name, asked.prompt.text, asked.salt)
     if field.schema:
         return _minimise(field.schema, field.schema.get("$defs", {}))
@@ -107,13 +107,6 @@ def _advise(asked: Asked, field: str = "") -> str:
     sentence = asked.mind.traits.choice(_ADVICE, "advice", asked.prompt.text, asked.salt + field)
     texts = [text for name, text in asked.prompt.values.items() if "instruction" in name and isinstance(text, str)]
     return f"{texts[0].strip()} {sentence}" if texts and len(texts[0]) < 2000 else sentence
-
-
-def _read_literal(found: re.Match[str]) -> str | int | float | bool:
-    """Return an option of a ``Literal[…]`` as a value."""
-    if found[3]:
-        return float(found[3]) if "." in found[3] else int(found[3])
-    return found[4] == "True" if found[4] else found[1] or found[2] or ""
 
 
 def _minimise(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:

@@ -34,10 +34,8 @@ def plan_chain(asked: Asked) -> Values:
 
 def plan_steps(asked: Asked) -> Values:
     """Plan the chain with ``#n`` for earlier answers, and tell what is recalled for each query, sure or not."""
-    flaw = _find_flaw(asked)
-    if asked.question is None or flaw == "whole question":
-        return {"planned_chain": _plan_on(asked, [asked.words], [], 0, None)}
-    templates = asked.mind.outline(asked.question)
+    flaw, question = _find_flaw(asked), asked.question
+    templates = [asked.words] if question is None or flaw == "whole question" else asked.mind.outline(question)
     return {"planned_chain": _plan_on(asked, templates, [], 0, _leave_out(asked, templates, flaw))}
 
 
