@@ -186,13 +186,14 @@ class BlendFilter(Program):
             return [Filtered(passages) for passages in sets]
         if self.settings.filter == "union":
             sets = [distinct(sets)]
-        keep = partial(self.knowledge_filter, question=question, topic=topic)
-        return run_parallel([partial(keep, passages=passages) for passages in sets])
+        keep: Any = self.knowledge_filter
+        return run_parallel([partial(keep, question=question, topic=topic, passages=passages) for passages in sets])
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
         """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""
-        draw = partial(self.knowledge_answer, question=question, answer_style=answer_style, passages=passages)
-        return usable([partial(draw, config=config) for config in self.sampling()])
+        draw: Any = self.knowledge_answer
+        asked = {"question": question, "answer_style": answer_style, "passages": passages}
+        return usable([partial(draw, config=config, **asked) for config in self.sampling()])
 
     def sampling(self) -> list[dict[str, float]]:
         """Return the LM's options for each sample; those after the first have a rollout of their own."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import dspy
 
@@ -155,7 +155,8 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
         span = reader(query=query, passage=passage)
         return span
     given = {"query": query, "passage": passage.model_dump(mode="json")}
-    look = partial(Read(reader), query=query, passage=passage)
+    read: Any = Read(reader)
+    look = partial(read, query=query, passage=passage)
     span = step("reading", reader.name, given, Span, lambda: no_coroutine(off_loop(look), reader.name))
     return span
 
