@@ -206,7 +206,7 @@ class TwoSteps(Program):
         super().__init__()
 
     def reason(self, tree: ReasoningTree, answer_style: str) -> dspy.Prediction:
-        node = tree.grow(None, query="Who?", passage=Passage(id="p", title="Kafka", text="He wrote."))
+        node = tree.grow(None, query="Who?", found=tuple(Passage(id=id, text="He wrote.") for id in "pq"))
         awaited(asyncio.to_thread(self.watched.wait, 30))
         tree.update(node, answer="Franz Kafka", source="completed")
         return answered(tree, "Franz Kafka", "Franz Kafka", [])
