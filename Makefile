@@ -83,7 +83,7 @@ test-lowest test-newest: test-%: $(LINKED)  ## the tests with the lowest, or the
 SITE := mkdocs "mkdocs-material>=9.6,<10" "mkdocstrings-python>=2,<3" "mike>=2.1,<3"
 
 stale:  ## name the tables of the guides that were made with other prompts, or with other demonstrations
-	@prompts="prompts $$(git rev-parse --short HEAD:signatures)"; demos="$$(git rev-parse --short HEAD:optimize/demonstrations)"; \
+	@prompts="prompts $$(git rev-parse --short=7 HEAD:signatures)"; demos="$$(git rev-parse --short=7 HEAD:optimize/demonstrations)"; \
 		grep -EHn "^.questree (compare|attack) " docs/*.md | grep -v "$$prompts"; \
 		grep -EHn "^.questree compile searchain " docs/*.md | grep -v "$$prompts $$demos"; true
 

@@ -48,7 +48,7 @@ def main() -> None:
     common = f"--task {questions} --lm recorded:{questions} --split dev,test --limit {given.limit} --tracking-uri none "
     common += f"--retriever {given.retriever} --metric cover-em --metric em --metric f1"
     # `make stale` names the tables that were made with other prompts
-    prompts = run_command(["git", "rev-parse", "--short", "HEAD:signatures"])[1].strip()
+    prompts = run_command(["git", "rev-parse", "--short=7", "HEAD:signatures"])[1].strip()
     questree = str(Path(sys.executable).with_name("questree"))
     for number, arguments in enumerate(ABLATIONS):
         words, folder = shlex.split(arguments), given.out / str(number)

@@ -168,7 +168,9 @@ def _ways(kind: Kind, genuine: Path, times: int, draw: random.Random) -> Iterato
         text = (genuine / name).read_text()
         first, *rest = text.splitlines(keepends=True) if name.endswith(".jsonl") else [text]
         changed = [(what, (forged + "\n" + "".join(rest)).encode()) for what, forged in forgeries(json.loads(first))]
-        for what, content in draw.sample(changed, min(times, len(changed))) + draw.sample([*whole(text)], times // 4):
+        spoilt = [*whole(text)]
+        drawn = draw.sample(changed, min(times, len(changed))) + draw.sample(spoilt, min(times // 4, len(spoilt)))
+        for what, content in drawn:
             yield f"{name}, {what}", lambda copy, name=name, content=content: _write(copy, kind, name, content)
     for name in (*kind.texts, *kind.others):
         for what, put in IRREGULAR.items():
