@@ -22,8 +22,8 @@ def corrected() -> ReasoningTree:
     wrong = tree.grow(None, query="who", answer="Verne", source="lm")
     tree.grow(wrong, query="where", answer="Nantes", source="lm")
     passage = Passage(id="p", title="Flute", text="Mozart wrote it. It is long.")
-    fields = {"passage": passage, "support": "Mozart wrote it.", "replaces": wrong.id}
-    right = tree.grow(None, query="who", answer="Mozart", source="corrected", **fields)
+    fields = {"passage": passage, "support": "Mozart wrote it.", "replaces": wrong.id, "source": "corrected"}
+    right = tree.grow(None, query="who", answer="Mozart", **fields)
     tree.grow(right, query="where", answer="Salzburg", source="lm")
     return tree
 
@@ -36,12 +36,13 @@ def test_the_path_behind_the_answer_stands_out_and_what_was_given_up_is_one_line
     ]
     assert [step.forgone for step in shown.steps] == ["Verne → Nantes", ""]
     assert shown.is_path
-    html = drawn(corrected())
-    assert "<summary>given up: Verne → Nantes</summary>" in html
-    assert "<mark>Mozart wrote it.</mark>" in html
-    assert "<b>corrected by Flute</b>: the model recalled Verne" in html
-    assert "<b>recalled, not checked</b>" in html
+    told = ("<summary><b>given up</b>: Verne → Nantes</summary>", "<mark>Mozart wrote it.</mark>")
+    told += ("<b>corrected by Flute</b>: the model recalled Verne", "<b>recalled, not checked</b>")
+    assert [one for one in told if one not in drawn(corrected())] == []
     assert drawn(corrected(), "map").count('class="node') == 5
+    single = ReasoningTree(question="?")
+    single.grow(None, query="who", answer="Mozart", source="lm")
+    assert ["Nothing was given up." in drawn(one) for one in (corrected(), single)] == [False, True]
 
 
 def test_a_step_that_was_only_asked_anew_is_not_given_up():
@@ -56,13 +57,12 @@ def test_a_step_that_was_only_asked_anew_is_not_given_up():
 def test_paths_that_led_nowhere_are_told():
     tree = ReasoningTree(question="?")
     for title in ("Elbe", "Rhine"):
-        passage = Passage(id=title, title=title, text="")
-        tree.grow(None, query="?", source="passage", passage=passage, ended="rejected")
+        tree.grow(None, query="?", source="passage", passage=Passage(id=title, title=title, text=""), ended="rejected")
     assert reasoning(tree).steps == []
     cited = reasoning(tree, [Passage(id="Rhine", title="Rhine", text="")])
     assert [(step.source, step.forgone) for step in cited.steps] == [(1, "Elbe")]
     assert reasoning(tree).forgone == "Elbe; Rhine"
-    assert "<summary>read: Elbe; Rhine</summary>" in drawn(tree)
+    assert "<summary><b>read</b>: Elbe; Rhine</summary>" in drawn(tree)
     assert drawn(tree).count("read, does not help") == 2
 
 
