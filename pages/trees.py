@@ -73,8 +73,8 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
     for node in tree.nodes:
         under.setdefault(node.parent, []).append(node)
     at: dict[int | None, list[list[Node]]] = {}
-    roots = [node for node in tree.nodes if node.id not in behind and node.parent in {None, *behind}]
-    for root in roots:
+    hung_at = {None, *behind}
+    for root in (node for node in tree.nodes if node.id not in behind and node.parent in hung_at):
         beside = (step.id for step in steps if step.parent == root.parent)
         above = (step.id for step in steps if step.id == root.parent)
         if branch := [node for node in _branch(root, under) if not _asked_anew(node, steps)]:
@@ -82,8 +82,8 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
 
     def drawn(node: Node) -> Step:
         mark = "full" if node.support or is_judged(node) else "half" if node.answer else "open"
-        read = node.passage if mark == "full" else None
-        shown, source = (passage_marked(read.text, [node.support]), numbers.get(read.id)) if read else ([], None)
+        told = node.passage if mark == "full" else None
+        shown, source = (passage_marked(told.text, [node.support]), numbers.get(told.id)) if told else ([], None)
         return Step(node, node_view(node, tree), tone_of(node), mark, source, shown)
 
     def branches(id: int | None) -> list[list[Step]]:
