@@ -121,11 +121,11 @@ def _open(member: str) -> Retriever:
     if member.startswith(_ADDRESSES):
         from .serving.client import RemoteRetriever
 
-        return RemoteRetriever.connect(member)
+        return RemoteRetriever(member)
     if QdrantAddress.means(member):
         from .qdrant.searcher import QdrantRetriever
 
-        return QdrantRetriever.connect(member)
+        return QdrantRetriever(member)
     from .index_folder import load_index
 
     return load_index(member) if Path(member).is_absolute() else RETRIEVERS.named(member)

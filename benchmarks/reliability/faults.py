@@ -106,12 +106,12 @@ def retriever_report(
     tally = Tally() if tally is None else tally
     examples, index, engine = small_world()
     lm = dspy.LM("simulated/faults", engine=engine, cache=False, num_retries=0)
-    settings = RemoteSettings(connect_seconds=TIMEOUT, answer_seconds=TIMEOUT, retries=RETRIES)
+    settings = RemoteSettings(connect_seconds=TIMEOUT, answer_seconds=TIMEOUT, retries=RETRIES, longest_pause=0)
     causes = {fault.kind: frozenset({"retrieval", "deadline"}) for fault in faults}
     for name in (name for name in programs if PROGRAMS[name].searches):
         schedule = Schedule(faults, rate, seed)
         with faulty_retriever(index, schedule) as address, _asking(lm, DRIPPING_DEADLINE):
-            remote = RemoteRetriever.connect(address, settings=settings, wait=lambda seconds: None)
+            remote = RemoteRetriever(address, settings=settings)
             for example in examples[:3]:
                 _ask(build(name, {}, retriever=_Compared(remote, index, tally)), example, schedule, causes, tally)
             remote.close()

@@ -47,7 +47,7 @@ RETRIEVER_FAULTS = (
 def faulty_retriever(retriever: Retriever, schedule: Schedule) -> Iterator[str]:
     """The retriever behind an address that is at fault, but for its health; for `RemoteRetriever`."""
     health: dict[str, Any] = {"status": "ok", "name": retriever.name, "fingerprint": retriever.fingerprint}
-    health |= {"passages": None, "similarity": False, "most_queries": 256}
+    health |= {"passages": None, "similarity": False, "most_passages": 4_096}
 
     def answer(path: str, body: bytes) -> tuple[int, Any]:
         if path == "/health":

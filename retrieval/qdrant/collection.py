@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -55,22 +54,12 @@ class State(BaseModel):
 
 
 class Collection:
-    """A collection on a server or in a folder; it need not exist yet. Safe in several threads.
+    """A collection on a server or in a folder; it need not exist yet. Safe in several threads."""
 
-    Args:
-        wait: called with the seconds of each pause.
-    """
-
-    def __init__(
-        self,
-        address: QdrantAddress,
-        settings: RemoteSettings | None = None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, address: QdrantAddress, settings: RemoteSettings | None = None) -> None:
         with needs_extra("qdrant"):
             import qdrant_client  # noqa: F401
-        self.address, self.settings = address, settings or RemoteSettings()
-        self._wait = wait
+        self.address, self._settings = address, settings or RemoteSettings()
         self.renew()
         if address.folder is None:
             renew_in_forks(self)
@@ -82,14 +71,9 @@ class Collection:
                 )
 
     @classmethod
-    def held(
-        cls,
-        address: str,
-        settings: RemoteSettings | None = None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> tuple[Collection, State]:
+    def held(cls, address: str, settings: RemoteSettings | None = None) -> tuple[Collection, State]:
         """Return the collection at an address, and what it holds."""
-        collection = cls(QdrantAddress.parse(address), settings, wait)
+        collection = cls(QdrantAddress.parse(address), settings)
         if (state := collection.state()) is not None:
             return collection, state
         raise IndexRefused(f"There is no index at {address}. Build one: questree index CORPUS --engine {address}")
@@ -111,7 +95,7 @@ class Collection:
                     url=self.address.server,
                     api_key=os.environ.get(KEY_VARIABLE) or None,
                     check_compatibility=False,  # it asks in a thread of its own, and only warns
-                    timeout=max(1, round(self.settings.answer_seconds)),
+                    timeout=max(1, round(self._settings.answer_seconds)),
                     trust_env=not is_loopback(
                         urlsplit(self.address.server).hostname or ""
                     ),  # a proxy leads away from here
@@ -130,8 +114,7 @@ class Collection:
                 ) from problem
         return retried(
             partial(self._attempt, what),
-            self.settings,
-            self._wait,
+            self._settings,
             server=f"Qdrant at {server}",
             advice=f"See that it runs: {server}/readyz",
         )

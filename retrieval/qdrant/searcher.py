@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
@@ -13,12 +11,11 @@ from ..base import BaseRetriever, check_search, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..contracts import Similarity
-from ..indexes.contents import IndexManifest
 from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
-from ..serving.remote_requests import RemoteSettings
+from ..serving.remote_requests import QUERIES_TOGETHER, RemoteSettings
 from .collection import Collection
 from .layout import TOKENS, WORDS, QdrantSettings, passage_of, rescoring
 from .words import Words, query_words
@@ -33,45 +30,31 @@ _HIT_BYTES = 300
 class QdrantRetriever(BaseRetriever):
     """BM25 gathers in the collection, and MaxSim over token embeddings puts in order, in one request (``prefetch``).
 
-    Made by ``connect``; safe in several threads. As `GatherAndRerank`, it does not find a passage without any word of
+    Safe in several threads. As `GatherAndRerank`, it does not find a passage without any word of
     the query. After every answer it looks whether the collection still is the index of first contact: a process that
     changes a collection says so before it begins.
+
+    Args:
+        address: of a collection; it is asked at once what it holds.
     """
 
     name = "qdrant"
 
-    def __init__(self, collection: Collection, manifest: IndexManifest, encoder: Encoder) -> None:
-        self.fingerprint, self.encoder = manifest.fingerprint, encoder
-        self.remote = collection.address.folder is None
-        self.settings = QdrantSettings(**manifest.settings["qdrant"])
-        self._words = BM25Settings(**manifest.settings["bm25"])
-        self._collection, self._passages = collection, manifest.corpus.passages
-        self._known: Kept[tuple[str, int], list[Passage]] = Kept()
-        self.place = partial(reopened, QdrantRetriever.connect, str(collection.address), self.fingerprint)
-
-    @classmethod
-    def connect(
-        cls,
-        address: str,
-        *,
-        checkpoint: str | Path | None = None,
-        settings: RemoteSettings | None = None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> QdrantRetriever:
-        """Return the retriever over the collection at an address.
-
-        Args:
-            checkpoint: where the encoder is now, if it moved; it must be the same.
-            wait: called with the seconds of each pause.
-        """
-        collection, state = Collection.held(address, settings, wait)
+    def __init__(self, address: str, settings: RemoteSettings | None = None) -> None:
+        self._collection, state = Collection.held(address, settings)
         if not state.finished:
             raise IndexRefused(f"{address} is unfinished: run the command that began it again.")
-        found = checkpoint_of(address, state.manifest, find_checkpoint, checkpoint)
+        manifest = state.manifest
+        self.fingerprint, self._passages = manifest.fingerprint, manifest.corpus.passages
+        self.remote = self._collection.address.folder is None
         try:
-            return cls(collection, state.manifest, Encoder.load(found))
+            self.settings = QdrantSettings(**manifest.settings["qdrant"])
+            self._words = BM25Settings(**manifest.settings["bm25"])
         except (KeyError, TypeError, ValueError) as problem:
             raise IndexRefused(f"{address} is foreign: its settings are not known here ({problem}).") from problem
+        self.encoder = Encoder.load(checkpoint_of(address, manifest, find_checkpoint))
+        self._known: Kept[tuple[str, int], list[Passage]] = Kept()
+        self.place = partial(reopened, QdrantRetriever, str(self._collection.address), self.fingerprint)
 
     @property
     def similarity(self) -> Similarity:
@@ -91,9 +74,8 @@ class QdrantRetriever(BaseRetriever):
     def _search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         words, found = query_words(queries, self._words), list[list[Passage]]([] for _ in queries)
         asked = [number for number, (numbers, _) in enumerate(words) if numbers]  # the others find nothing
-        together = self._collection.settings.queries_together
-        for first in range(0, len(asked), together):
-            some = asked[first : first + together]
+        for first in range(0, len(asked), QUERIES_TOGETHER):
+            some = asked[first : first + QUERIES_TOGETHER]
             embedded = self.encoder.queries([queries[number] for number in some])
             requests = [self._request(rows, words[number], k) for number, rows in zip(some, embedded, strict=True)]
             for number, points in zip(some, self._collection.query(requests), strict=True):

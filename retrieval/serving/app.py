@@ -6,10 +6,9 @@ import logging
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import Body, FastAPI
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
@@ -20,33 +19,17 @@ from ..contracts import Retriever, check_found
 from ..passage import Passage
 from .batcher import Batcher, Rankings
 from .server_limits import Refused, ServerLimits, guarded
-from .wire import ColbertQuery, Compare, Health, Likeness, Results, Search
+from .wire import Compare, Health, Likeness, Results, Search
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class SearchLimits:
-    """How much one request may ask for, and how requests are gathered.
-
-    Attributes:
-        passages: the most for each of them (k).
-        in_answer: the most for all of them together; never fewer than ``passages``.
-    """
-
-    queries: int = 256
-    passages: int = 1_000
-    in_answer: int = 4_096
-    together: int = 64
-
-    @property
-    def most_passages(self) -> int:
-        """Return the most passages in an answer."""
-        return max(self.in_answer, self.passages)
+MOST_PASSAGES = 4_096
+"""In an answer, of all its queries together."""
 
 
 def create_app(
-    retriever: Retriever, *, limits: ServerLimits | None = None, search_limits: SearchLimits = SearchLimits()
+    retriever: Retriever, *, limits: ServerLimits | None = None, most_passages: int = MOST_PASSAGES
 ) -> FastAPI:
     """Return the application: ``/search``, ``/similarity`` and ``/health`` for `RemoteRetriever`, ``/`` for others.
 
@@ -57,15 +40,15 @@ def create_app(
     Args:
         retriever: its ``batch`` is called by one thread at a time.
         limits: of every request.
-        search_limits: of a search.
+        most_passages: in an answer, of all its queries together.
     """
-    most, batcher = search_limits, Batcher(retriever.batch, most=search_limits.together)
+    batcher = Batcher(retriever.batch)
     app = guarded("Retriever", limits or ServerLimits(), openapi_url=None)
 
     async def found(queries: Sequence[str], k: int) -> Rankings:
-        _check_size(len(queries), most.queries, "queries")
-        _check_size(k, most.passages, "passages for a query")
-        _check_size(k * len(queries), most.most_passages, "passages")
+        if (asked := k * len(queries)) > most_passages:
+            most = f"{most_passages} are the most in one request"
+            raise Refused(400, f"{asked} passages were asked for; {most}", "too_many")
         try:
             checked = check_search(queries, k)
         except QueryError as problem:
@@ -84,7 +67,6 @@ def create_app(
         compare = retriever.similarity
         if compare is None:
             raise Refused(404, f"{retriever.name} cannot compare texts", "no_similarity")
-        _check_size(len(asked.texts) + len(asked.others), 2 * most.queries, "texts")
         with _faults_told():
             rows = await run_in_threadpool(compare, asked.texts, asked.others)
             return _json(Likeness(fingerprint=retriever.fingerprint, rows=rows))
@@ -98,8 +80,7 @@ def create_app(
                 fingerprint=retriever.fingerprint,
                 passages=None if retriever.passages is None else len(retriever.passages),
                 similarity=retriever.similarity is not None,
-                most_queries=most.queries,
-                most_passages=most.most_passages,
+                most_passages=most_passages,
             )
         )
 
@@ -112,9 +93,9 @@ def create_app(
 
     @app.post("/")
     @app.post("/api/search")
-    async def colbert_posted(asked: ColbertQuery) -> Response:
+    async def colbert_posted(query: Annotated[str, Body()], k: Annotated[int, Body()] = 10) -> Response:
         """Return the same for a query that is posted."""
-        return await colbert(asked.query, asked.k)
+        return await colbert(query, k)
 
     return app
 
@@ -131,11 +112,6 @@ def _faults_told() -> Iterator[None]:
     except Exception as fault:
         logger.exception("The index failed.")
         raise Refused(500, f"the index failed ({type(fault).__name__}: {fault})", "index_failed") from None
-
-
-def _check_size(given: int, most: int, what: str) -> None:
-    if given > most:
-        raise Refused(400, f"{given} {what} were asked for; {most} are the most in one request", "too_many")
 
 
 def _colbert_answer(ranking: list[Passage], fingerprint: str) -> JSONResponse:

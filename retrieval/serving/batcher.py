@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 from starlette.concurrency import run_in_threadpool
@@ -13,12 +13,15 @@ from ..passage import Passage
 
 Rankings = list[list[Passage]]
 
+_MOST = 64
+"""Queries in a call; a search that brings more has a call of its own."""
+
 
 @dataclass(eq=False)
 class _Waiting:
     queries: list[str]
     k: int
-    answer: asyncio.Future[Rankings] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    found: Rankings | Exception | None = None
 
 
 class Batcher:
@@ -29,11 +32,10 @@ class Batcher:
 
     Args:
         search: of the index: gives a list of passages for each query.
-        most: the most queries in a call; a search that brings more has a call of its own.
     """
 
-    def __init__(self, search: Callable[[list[str], int], Rankings], *, most: int = 64) -> None:
-        self._search, self._most = search, most
+    def __init__(self, search: Callable[[list[str], int], Rankings]) -> None:
+        self._search = search
         self._waiting: list[_Waiting] = []
         self._turn = asyncio.Lock()
 
@@ -41,18 +43,16 @@ class Batcher:
         """Return the queries' rankings; raise what the index raises."""
         one = _Waiting(queries, k)
         self._waiting.append(one)
-        try:
-            async with self._turn:  # whose turn it is searches for all who fit its call
-                if not one.answer.done():
-                    await self._answer(self._together(one))
-            return await one.answer
-        finally:
-            if one in self._waiting:  # its client has gone
-                self._waiting.remove(one)
+        async with self._turn:  # whose turn it is searches for all who fit its call
+            if one.found is None:
+                await self._answer(self._together(one))
+        if isinstance(one.found, Exception):
+            raise one.found
+        return one.found or []
 
     def _together(self, first: _Waiting) -> list[_Waiting]:
         """Take a search and the others that fit its call from those that wait."""
-        taken, room = [first], self._most - len(first.queries)
+        taken, room = [first], _MOST - len(first.queries)
         for other in self._waiting:
             if other is not first and other.k == first.k and len(other.queries) <= room:
                 taken.append(other)
@@ -67,14 +67,10 @@ class Batcher:
             if len(found) != len(queries):
                 raise RuntimeError(f"the index gave {len(found)} rankings for {len(queries)} queries")
         except Exception as fault:
-            if len(taken) > 1:
-                for one in taken:
-                    await self._answer([one])
-            elif not taken[0].answer.done():
-                taken[0].answer.set_exception(fault)
+            taken[0].found = fault
+            for one in taken if len(taken) > 1 else ():
+                await self._answer([one])
             return
         rankings = iter(found)
         for one in taken:
-            some = list(islice(rankings, len(one.queries)))
-            if not one.answer.done():
-                one.answer.set_result(some)
+            one.found = list(islice(rankings, len(one.queries)))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import TypeVar
@@ -17,7 +16,15 @@ from ..base import BaseRetriever, check_search, reopened
 from ..contracts import Similarity
 from ..passage import Passage
 from .access import TOKEN_VARIABLE, is_loopback, read_token
-from .remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, first_line, retried
+from .remote_requests import (
+    QUERIES_TOGETHER,
+    TRANSIENT,
+    RemoteError,
+    RemoteSettings,
+    TransientFault,
+    first_line,
+    retried,
+)
 from .wire import Compare, Health, Likeness, Results, Search
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -29,46 +36,29 @@ _TEXTS_TOGETHER = 64
 
 
 class RemoteRetriever(BaseRetriever):
-    """The retriever behind an address. Made by ``connect``; safe in several threads.
+    """The retriever behind an address; safe in several threads.
 
     Its name and fingerprint are the server's, so that results do not depend on where an index is searched. An answer
     from another index than at first contact is refused. Nothing is cached here: the server remembers.
+
+    Args:
+        address: ``http://host:port``, or https. The server is asked at once what it serves.
+        token: of a server that asks for one; by default that of the variable ``QUESTREE_TOKEN``.
+
+    Raises:
+        RemoteError: if it is no address, or no retriever server answers there.
     """
 
     remote = True
 
-    def __init__(
-        self, address: str, token: str | None, settings: RemoteSettings, wait: Callable[[float], None]
-    ) -> None:
-        self._host, self._token = _host(address), token
-        self.address, self._settings, self._wait = address.rstrip("/"), settings, wait
+    def __init__(self, address: str, *, token: str | None = None, settings: RemoteSettings | None = None) -> None:
+        self._host, self._token = _host(address), token or read_token()
+        self.address, self._settings = address.rstrip("/"), settings or RemoteSettings()
         self.renew()
         renew_in_forks(self)
         self._health = self._ask(Health, "/health")
         self.name, self.fingerprint = self._health.name, self._health.fingerprint
-        self.place = partial(reopened, RemoteRetriever.connect, self.address, self.fingerprint)
-
-    @classmethod
-    def connect(
-        cls,
-        address: str,
-        *,
-        token: str | None = None,
-        settings: RemoteSettings | None = None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> RemoteRetriever:
-        """Ask the server at an address what it serves, and return its retriever.
-
-        Args:
-            address: ``http://host:port``, or https.
-            token: of a server that asks for one; by default that of the variable ``QUESTREE_TOKEN``.
-            settings: timeouts and retries; by default those of `RemoteSettings`.
-            wait: called with the seconds of each pause.
-
-        Raises:
-            RemoteError: if it is no address, or no retriever server answers there.
-        """
-        return cls(address, token or read_token(), settings or RemoteSettings(), wait)
+        self.place = partial(reopened, RemoteRetriever, self.address, self.fingerprint)
 
     def renew(self) -> None:
         """Begin with no connections; those of another process are not used."""
@@ -97,8 +87,8 @@ class RemoteRetriever(BaseRetriever):
             QueryError: if a query is empty, or k is not positive.
             RemoteError: if no usable answer came, or a query is longer than the server takes.
         """
-        checked, together = check_search(queries, k), max(1, self._health.most_passages // k)
-        most = min(self._settings.queries_together, self._health.most_queries, together)
+        checked = check_search(queries, k)
+        most = min(QUERIES_TOGETHER, max(1, self._health.most_passages // k))
         return [ranking for some in _parts(checked, most) for ranking in self._found(some, k)]
 
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
@@ -115,10 +105,9 @@ class RemoteRetriever(BaseRetriever):
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         if not texts or not others:
             return [[] for _ in texts]
-        most = min(_TEXTS_TOGETHER, self._health.most_queries)
         rows: list[list[float]] = []
-        for some in _parts(texts, most):
-            parts = [self._likeness(some, part) for part in _parts(others, most)]
+        for some in _parts(texts, _TEXTS_TOGETHER):
+            parts = [self._likeness(some, part) for part in _parts(others, _TEXTS_TOGETHER)]
             rows += [list(chain(*row)) for row in zip(*parts, strict=True)]
         return rows
 
@@ -133,7 +122,6 @@ class RemoteRetriever(BaseRetriever):
         body = retried(
             partial(self._attempt, path, None if message is None else message.model_dump_json()),
             self._settings,
-            self._wait,
             server=f"The retriever server at {self.address}",
             advice=f"See that it runs: questree serve-retriever INDEX; its health: {self.address}/health",
         )

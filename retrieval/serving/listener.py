@@ -34,7 +34,6 @@ def serve(
     ready: Callable[[str], None] = lambda _: None,
     ending: Ending | None = None,
     behind_proxy: bool = False,
-    connections: int = CONNECTIONS,
 ) -> None:
     """Serve until interrupted (Ctrl-C, SIGTERM); requests that are being worked on are answered first.
 
@@ -47,7 +46,6 @@ def serve(
         ending: called when it is to end, before it waits for the requests: so that it can end those that go on.
         behind_proxy: believe a proxy's headers of who asks and how (``X-Forwarded-For``). Anybody can write them, so
             uvicorn takes them from this machine, or from ``FORWARDED_ALLOW_IPS``.
-        connections: the most at a time; what comes beyond is answered with 503.
 
     Raises:
         QuestreeError: if the address is taken or not this machine's, or needs a token.
@@ -57,7 +55,7 @@ def serve(
         gc.freeze()  # what is loaded by now stays: the collector need not look through it again and again
         ready(_address(host, taken))
         with suppress(KeyboardInterrupt):  # uvicorn raises it anew when it has shut down
-            _server(app, ending, behind_proxy, connections).run(sockets=[taken])
+            _server(app, ending, behind_proxy).run(sockets=[taken])
 
 
 @contextmanager
@@ -66,7 +64,7 @@ def running(app: ASGIApp, **options: Any) -> Iterator[str]:
 
     Args:
         app: the application.
-        options: ``ending``, ``behind_proxy`` and ``connections``, as for `serve`.
+        options: ``ending`` and ``behind_proxy``, as for `serve`.
 
     Raises:
         RuntimeError: if it does not start.
@@ -101,9 +99,7 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(
-    app: ASGIApp, ending: Ending | None = None, behind_proxy: bool = False, connections: int = CONNECTIONS
-) -> uvicorn.Server:
+def _server(app: ASGIApp, ending: Ending | None = None, behind_proxy: bool = False) -> uvicorn.Server:
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -120,7 +116,7 @@ def _server(
             app,
             ws="none",
             proxy_headers=behind_proxy,
-            limit_concurrency=connections,
+            limit_concurrency=CONNECTIONS,
             timeout_keep_alive=_IDLE_SECONDS,
             log_level="error",  # a warning is a line for each bad request, as many as someone sends
             timeout_graceful_shutdown=_STOP_SECONDS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import sleep
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from ...common.errors import QuestreeError
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+QUERIES_TOGETHER = 32
+"""Of a request; fewer if the server takes fewer."""
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses of HTTP after which the same request may succeed."""
 
@@ -41,7 +44,6 @@ class RemoteSettings:
         retries: of a request that was turned away (429, 5xx) or not answered.
         first_pause: seconds before the first retry; doubled for each further one.
         longest_pause: seconds, even if the server asks for more (``Retry-After``).
-        queries_together: the most in one request; fewer if the server takes fewer.
     """
 
     connect_seconds: float = 5.0
@@ -50,17 +52,13 @@ class RemoteSettings:
     retries: int = 4
     first_pause: float = 0.25
     longest_pause: float = 8.0
-    queries_together: int = 32
 
 
-def retried(
-    attempt: Callable[[], T], settings: RemoteSettings, wait: Callable[[float], None], *, server: str, advice: str
-) -> T:
+def retried(attempt: Callable[[], T], settings: RemoteSettings, *, server: str, advice: str) -> T:
     """Return what an attempt returns; one that raises `TransientFault` is made again, as the settings say.
 
     Args:
-        wait: called with the seconds of each pause.
-        advice: what to do if it does not answer.
+        advice: what to do if the server does not answer.
     """
     import tenacity
 
@@ -79,7 +77,7 @@ def retried(
         retry=tenacity.retry_if_exception_type(TransientFault),
         stop=tenacity.stop_after_attempt(settings.retries + 1) | tenacity.stop_before_delay(settings.request_seconds),
         wait=pause,
-        sleep=wait,
+        sleep=sleep,
         retry_error_callback=give_up,
     )(attempt)
 

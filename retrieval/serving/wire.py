@@ -20,13 +20,6 @@ class Search(_Strict):
     k: int = Field(default=10, ge=1, lt=2**31)
 
 
-class ColbertQuery(_Strict):
-    """``POST /`` of ColBERT's clients: one query."""
-
-    query: str
-    k: int = 10
-
-
 class Results(_Strict):
     """The answer to a `Search`: a list for each query, best first, and the index that it comes from."""
 
@@ -56,7 +49,6 @@ class Health(_Strict):
         fingerprint: of its index.
         passages: how many it searches; None if that is not known.
         similarity: whether ``/similarity`` answers.
-        most_queries: the most queries in one request, and the most texts.
         most_passages: the most passages in one answer, of all its queries together.
     """
 
@@ -65,5 +57,4 @@ class Health(_Strict):
     fingerprint: str = Field(min_length=1)
     passages: int | None
     similarity: bool
-    most_queries: int = Field(ge=1)
-    most_passages: int = Field(default=2**31, ge=1)
+    most_passages: int = Field(ge=1)

@@ -68,7 +68,7 @@ def test_a_search_on_its_way_ends_with_the_question(within, behind, world):
     behind(rate=0)
     began = time.monotonic()
     with faulty_retriever(world.retriever, Schedule([FAULTS["drip"]], 1)) as address:
-        remote = RemoteRetriever.connect(address)
+        remote = RemoteRetriever(address)
         with limited(Limits(deadline=0.3)):
             prediction = program("oner", retriever=within(remote))(**world.examples[0].inputs())
     assert prediction.failure.cause == "deadline"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from questree.retrieval import Passage
+from questree.retrieval.serving import batcher
 from questree.retrieval.serving.batcher import Batcher
 
 
@@ -26,19 +27,16 @@ class Held:
         return [[Passage(id=f"{query}-{k}", text="")] for query in queries if query != "lost"]
 
 
-def gathered(*later: tuple[list[str], int], most: int = 64, leaves: int | None = None) -> tuple[Held, list[Any]]:
+def gathered(*later: tuple[list[str], int]) -> tuple[Held, list[Any]]:
     """The index, and what was answered to searches that all came in while it was busy with one for ``first``."""
     held = Held()
 
     async def run() -> list[Any]:
-        batcher = Batcher(held, most=most)
-        first = asyncio.create_task(batcher.search(["first"], 1))
+        gathering = Batcher(held)
+        first = asyncio.create_task(gathering.search(["first"], 1))
         await asyncio.to_thread(held.entered.wait, 10)
-        tasks = [asyncio.create_task(batcher.search(queries, k)) for queries, k in later]
+        tasks = [asyncio.create_task(gathering.search(queries, k)) for queries, k in later]
         await asyncio.sleep(0)
-        if leaves is not None:
-            tasks[leaves].cancel()
-            await asyncio.sleep(0)
         held.go.set()
         await first
         answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -59,20 +57,15 @@ def test_searches_for_another_number_of_passages_are_another_call():
     assert held.calls[1:] == [(["a", "c"], 1), (["b", "d"], 2)]
 
 
-def test_a_call_has_a_bounded_number_of_queries():
-    held, _ = gathered((["a", "b"], 1), (["c", "d"], 1), (["e"], 1), (["f"] * 9, 1), most=3)
+def test_a_call_has_a_bounded_number_of_queries(monkeypatch):
+    monkeypatch.setattr(batcher, "_MOST", 3)
+    held, _ = gathered((["a", "b"], 1), (["c", "d"], 1), (["e"], 1), (["f"] * 9, 1))
     assert [len(queries) for queries, _ in held.calls] == [1, 3, 2, 9]
 
 
 def test_a_query_that_fails_fails_no_neighbour():
     _, (a, poison, b) = gathered((["a"], 1), (["poison"], 1), (["b"], 1))
     assert (a, str(poison), b) == ("a-1", "poison", "b-1")
-
-
-def test_a_client_that_left_is_not_searched_for():
-    held, answers = gathered((["a"], 1), (["b"], 1), leaves=0)
-    assert answers[1] == "b-1"
-    assert held.calls[1:] == [(["b"], 1)]
 
 
 def test_an_index_that_gives_too_few_rankings_mixes_up_nobody_s():

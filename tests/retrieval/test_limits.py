@@ -10,6 +10,7 @@ from fakes import ListRetriever
 from tiny_world import BLANK, QUESTIONS
 
 from questree.common.errors import QuestreeError
+from questree.retrieval.serving import listener
 from questree.retrieval.serving.access import is_loopback, read_token
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.listener import listening, running
@@ -107,9 +108,10 @@ def test_a_long_body_is_refused_whether_its_length_is_told_or_not(kind):
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "request_too_large")
 
 
-def test_more_connections_than_it_takes_are_turned_away():
+def test_more_connections_than_it_takes_are_turned_away(monkeypatch):
+    monkeypatch.setattr(listener, "CONNECTIONS", 2)
     host = ListRetriever({"q": "text"})
-    with running(create_app(host), connections=2) as address, httpx.Client() as one, httpx.Client() as other:
+    with running(create_app(host)) as address, httpx.Client() as one, httpx.Client() as other:
         assert one.get(f"{address}/health").status_code == 200
         assert other.get(f"{address}/health").status_code == 503
 

@@ -309,7 +309,7 @@ def test_our_trees_score_as_scikit_learn_does(retriever):
 
 def test_what_it_finds_over_http_is_what_it_finds_in_process(retriever):
     with running(create_app(retriever)) as address:
-        remote = RemoteRetriever.connect(address)
+        remote = RemoteRetriever(address)
         assert remote.fingerprint == retriever.fingerprint
         assert remote.batch([QUESTION, "birds"], k=5) == retriever.batch([QUESTION, "birds"], k=5)
         assert any(passage.linked_from for passage in remote(QUESTION, k=5))

@@ -25,6 +25,7 @@ from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
 from questree.retrieval.qdrant.searcher import QdrantRetriever
 from questree.retrieval.retriever_names import named_members, open_retriever
+from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
 
@@ -91,7 +92,7 @@ def address(place, passages, tiny_checkpoint) -> str:
 
 @pytest.fixture
 def retriever(address) -> QdrantRetriever:
-    return QdrantRetriever.connect(address)
+    return QdrantRetriever(address)
 
 
 def _true(place: Callable[[], str]) -> str:
@@ -114,7 +115,7 @@ def test_it_is_opened_by_its_address_and_travels_by_it(address, retriever):
     assert (opened.name, opened.fingerprint) == ("qdrant", retriever.fingerprint)
     assert ids(pickle.loads(pickle.dumps(opened))(QUERY, k=3)) == ids(retriever(QUERY, k=3))
     with pytest.raises(IndexRefused, match="saved with other"):
-        reopened(QdrantRetriever.connect, address, "other")
+        reopened(QdrantRetriever, address, "other")
 
 
 # The ranking
@@ -135,8 +136,8 @@ def test_a_corpus_without_words_is_refused(place, tiny_checkpoint):
 def test_bm25_gathers(place, passages, tiny_checkpoint):
     upload(passages, at := _true(place), checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=9))
     gathered = ids(BM25Retriever.from_passages(passages)(QUERY, k=9))
-    assert set(ids(QdrantRetriever.connect(at)(QUERY, k=3))) <= set(gathered)
-    assert sorted(ids(QdrantRetriever.connect(at)(QUERY, k=9))) == sorted(gathered)
+    assert set(ids(QdrantRetriever(at)(QUERY, k=3))) <= set(gathered)
+    assert sorted(ids(QdrantRetriever(at)(QUERY, k=9))) == sorted(gathered)
 
 
 # Uploading, resuming, adding
@@ -157,7 +158,7 @@ def test_an_interrupted_upload_goes_on(small, place, passages, tiny_checkpoint, 
     with interrupted(50, KeyboardInterrupt(), "the same command goes on"):
         upload(passages, at, **order)
     with pytest.raises(IndexRefused, match=r"is unfinished: run the command"):
-        QdrantRetriever.connect(at)
+        QdrantRetriever(at)
     with pytest.raises(IndexRefused, match=r"is unfinished: run the command.*and then add"):
         add(passages, at)
     encoded, told = stop_after(monkeypatch, -1), []
@@ -167,15 +168,15 @@ def test_an_interrupted_upload_goes_on(small, place, passages, tiny_checkpoint, 
     assert content(at) == content(whole)
     upload(passages, at, **order)  # again: nothing is missing
     assert encoded == [len(passages) - 48]
-    assert QdrantRetriever.connect(at).fingerprint == manifest.fingerprint
+    assert QdrantRetriever(at).fingerprint == manifest.fingerprint
 
 
 def test_adding_encodes_only_what_is_new(small, place, passages, tiny_checkpoint, monkeypatch):
     upload(passages[:70], at := place(), checkpoint=tiny_checkpoint, settings=ALL)
-    before = QdrantRetriever.connect(at)
+    before = QdrantRetriever(at)
     with pytest.raises(CorpusError, match="'p69'"):
         add(passages[69:], at)
-    assert ids(before(QUERY, k=3)) == ids(QdrantRetriever.connect(at)(QUERY, k=3))
+    assert ids(before(QUERY, k=3)) == ids(QdrantRetriever(at)(QUERY, k=3))
     with interrupted(30, KeyboardInterrupt()):
         add(passages[70:], at)
     with pytest.raises(IndexRefused, match=r"is being written, as the index \w+, and held \w+ when this run began"):
@@ -187,7 +188,7 @@ def test_adding_encodes_only_what_is_new(small, place, passages, tiny_checkpoint
     assert encoded == [len(passages) - 96]  # two requests of the first chunk had arrived
     assert manifest.corpus.passages == len(content(at)) == len(passages)
     for passage in (passages[3], passages[-3]):
-        assert QdrantRetriever.connect(at)(passage.shown(), k=1)[0].id == passage.id
+        assert QdrantRetriever(at)(passage.shown(), k=1)[0].id == passage.id
 
 
 # Drift
@@ -214,11 +215,11 @@ def test_a_machine_that_computes_otherwise_goes_on_as_it_was_begun(place, passag
 
 def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, passages, tiny_checkpoint):
     upload(passages[:20], at := place(), checkpoint=tiny_checkpoint)
-    searched = QdrantRetriever.connect(at)
+    searched = QdrantRetriever(at)
     upload(passages[20:50], at, checkpoint=tiny_checkpoint, overwrite=True)
     with pytest.raises(IndexRefused, match=r"holds the index \w+, and held \w+ when.*Start the run anew"):
         searched("amber", k=2)
-    assert {p.id for p in QdrantRetriever.connect(at)(QUERY, k=50)} <= {p.id for p in passages[20:50]}
+    assert {p.id for p in QdrantRetriever(at)(QUERY, k=50)} <= {p.id for p in passages[20:50]}
 
 
 def test_an_upload_that_another_one_replaces_ends_and_writes_nothing(fake, passages, tiny_checkpoint, monkeypatch):
@@ -240,7 +241,7 @@ def test_an_upload_that_another_one_replaces_ends_and_writes_nothing(fake, passa
 def test_a_checkpoint_that_changed_is_refused(place, passages, tiny_config, tmp_path):
     upload(passages[:20], at := _true(place), checkpoint=make_checkpoint(tmp_path, tiny_config, seed=4))
     make_checkpoint(tmp_path, tiny_config, seed=5)
-    for use in (QdrantRetriever.connect, lambda at: add(passages[20:], at)):
+    for use in (QdrantRetriever, lambda at: add(passages[20:], at)):
         with pytest.raises(IndexRefused, match=r"stale: it was built with the checkpoint"):
             use(at)
 
@@ -250,14 +251,14 @@ def test_what_is_not_ours_is_left_alone(place, passages, tiny_checkpoint):
 
     at = place()
     with pytest.raises(IndexRefused, match=r"no index at .*questree index CORPUS --engine qdrant:"):
-        QdrantRetriever.connect(at)
+        QdrantRetriever(at)
     collection = Collection(QdrantAddress.parse(at))
     collection.ask(
         lambda client: client.create_collection(
             collection.address.collection, {"x": models.VectorParams(size=4, distance=models.Distance.DOT)}
         )
     )
-    for use in (QdrantRetriever.connect, lambda at: upload(passages, at, checkpoint=tiny_checkpoint, overwrite=True)):
+    for use in (QdrantRetriever, lambda at: upload(passages, at, checkpoint=tiny_checkpoint, overwrite=True)):
         with pytest.raises(IndexRefused, match=r"is no index of questree's.*left as it is"):
             use(at)
 
@@ -266,13 +267,14 @@ def test_what_is_not_ours_is_left_alone(place, passages, tiny_checkpoint):
 
 
 @pytest.fixture
-def unwell(fake, passages, tiny_checkpoint):
+def unwell(fake, passages, tiny_checkpoint, monkeypatch):
     """A stand-in, the address of a collection there, a way to connect with few retries, and the pauses it takes."""
     server, base = fake
     upload(passages[:20], at := f"{base}/c{uuid.uuid4().hex}", checkpoint=tiny_checkpoint)
     waits: list[float] = []
     settings = RemoteSettings(retries=3, first_pause=0.5, longest_pause=4)
-    yield server, at, lambda: QdrantRetriever.connect(at, settings=settings, wait=waits.append), waits
+    monkeypatch.setattr(remote_requests, "sleep", waits.append)
+    yield server, at, lambda: QdrantRetriever(at, settings), waits
     server.faults, server.version, server.key, server.after = [], "1.20.0", None, lambda asked: None
 
 
@@ -295,7 +297,7 @@ def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passage
     at = f"{base}/c{uuid.uuid4().hex}"
     puts = lambda: sum(asked.endswith(f"PUT /collections/{at.rpartition('/')[2]}/points") for asked in server.asked)  # noqa: E731
     server.after = lambda asked: server.faults.extend([(503, {}, b"gone")] * 5 if puts() == 3 else [])
-    monkeypatch.setattr(Collection.__init__, "__defaults__", (None, lambda seconds: None))
+    monkeypatch.setattr(remote_requests, "sleep", lambda seconds: None)
     with pytest.raises(
         RemoteError, match=r"gave no answer in 5 attempts.*What is uploaded stays.*the same command goes"
     ):
@@ -379,7 +381,7 @@ def test_a_folder_serves_one_process(tmp_path, passages, tiny_checkpoint):
     from qdrant_client import QdrantClient
 
     other = QdrantClient(path=str(tmp_path))
-    for use in (QdrantRetriever.connect, lambda at: upload(passages, at, checkpoint=tiny_checkpoint)):
+    for use in (QdrantRetriever, lambda at: upload(passages, at, checkpoint=tiny_checkpoint)):
         with pytest.raises(QuestreeError, match=r"Another process has opened .*run a Qdrant server"):
             use(f"qdrant:{tmp_path}/c")
     other.close()
@@ -414,7 +416,7 @@ def test_a_damaged_folder_and_a_full_disk_are_named(small, tmp_path, passages, t
     assert encoded == [60 - 39]
     (tmp_path / "q" / "collection" / "c" / "storage.sqlite").write_bytes(b"garbage " * 1000)
     with pytest.raises(IndexRefused, match="cannot be opened as a folder"):
-        QdrantRetriever.connect(at)
+        QdrantRetriever(at)
 
 
 def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):
@@ -423,7 +425,7 @@ def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):
         points.execute("UPDATE points SET point = ? WHERE rowid = 3", (pickle.dumps(Bomb(tmp_path / "went-off")),))
     points.close()
     with pytest.raises(IndexRefused, match=r"cannot be opened.*posix\.mkdir, which is no point"):
-        QdrantRetriever.connect(at)
+        QdrantRetriever(at)
     assert not (tmp_path / "went-off").exists()
 
 

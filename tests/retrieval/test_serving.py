@@ -12,7 +12,8 @@ from fakes import ListRetriever
 from questree.common.errors import QueryError
 from questree.retrieval import BM25Retriever, Passage, Retriever, load_index
 from questree.retrieval.retriever_names import open_retriever
-from questree.retrieval.serving.app import SearchLimits, create_app
+from questree.retrieval.serving import client
+from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError
@@ -28,8 +29,7 @@ def index(passages) -> BM25Retriever:
 
 @pytest.fixture(scope="module")
 def address(index) -> Iterator[str]:
-    limits = SearchLimits(queries=8, passages=50, in_answer=100)
-    with running(create_app(index, limits=ServerLimits(body=4_000), search_limits=limits)) as address:
+    with running(create_app(index, limits=ServerLimits(body=4_000), most_passages=100)) as address:
         yield address
 
 
@@ -37,7 +37,7 @@ def address(index) -> Iterator[str]:
 
 
 def test_what_is_found_over_http_is_what_is_found_in_process(address, index):
-    remote = RemoteRetriever.connect(address)
+    remote = RemoteRetriever(address)
     assert (remote.name, remote.fingerprint) == (index.name, index.fingerprint)
     assert remote("amber lagoon", k=7) == index("amber lagoon", k=7)
     assert remote.batch(QUERIES, k=3) == index.batch(QUERIES, k=3)
@@ -53,7 +53,6 @@ def test_health_names_the_index(address, index):
         "fingerprint": index.fingerprint,
         "passages": 120,
         "similarity": False,
-        "most_queries": 8,
         "most_passages": 100,
     }
 
@@ -68,22 +67,23 @@ def test_a_request_that_no_route_takes_is_refused_in_the_form_of_other_refusals(
 
 
 def test_a_batch_goes_in_requests_that_the_server_takes(address, index):
-    queries = [f"amber {n}" for n in range(40)]  # more than 8
-    for k in (2, 40, 50):  # and more than 100 passages
-        assert RemoteRetriever.connect(address).batch(queries, k=k) == index.batch(queries, k=k)
+    queries = [f"amber {n}" for n in range(40)]
+    for k in (2, 40, 100):  # at most 100 passages in all
+        assert RemoteRetriever(address).batch(queries, k=k) == index.batch(queries, k=k)
 
 
-def test_texts_are_compared_by_the_server_s_encoder(exact_folder, address):
+def test_texts_are_compared_by_the_server_s_encoder(exact_folder, address, monkeypatch):
+    monkeypatch.setattr(client, "_TEXTS_TOGETHER", 3)
     exact = load_index(exact_folder)
     many = [f"harbor pebble {'fjord ' * n}" for n in range(20)]
-    with running(create_app(exact, search_limits=SearchLimits(queries=3))) as other:
-        remote = RemoteRetriever.connect(other)
+    with running(create_app(exact)) as other:
+        remote = RemoteRetriever(other)
         for of, others in ((["amber lagoon"] * 4, many), (many, []), ([], many)):
             for row, expected in zip(remote.similarity(of, others), exact.similarity(of, others), strict=True):
                 assert row == pytest.approx(expected, abs=1e-5)
         for body in (b'{"texts": [], "others": ["a"]}', b'{"texts": ["a"], "others": []}', b"[" * 9_000):
             assert httpx.post(f"{other}/similarity", content=body).status_code == 400
-    assert RemoteRetriever.connect(address).similarity is None
+    assert RemoteRetriever(address).similarity is None
 
 
 def test_it_is_opened_by_its_address_with_the_token_of_the_environment(index, monkeypatch):
@@ -99,7 +99,7 @@ def test_it_is_opened_by_its_address_with_the_token_of_the_environment(index, mo
 
 def test_a_proxy_of_the_environment_is_not_asked_for_loopback(address, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    assert RemoteRetriever.connect(address).name == "bm25"
+    assert RemoteRetriever(address).name == "bm25"
 
 
 def posted(address: str, body: object) -> httpx.Response:
@@ -118,8 +118,7 @@ def posted(address: str, body: object) -> httpx.Response:
         ({"queries": ["amber", 5]}, "invalid_request", "queries.1"),
         ({"queries": ["amber"], "k": 0}, "invalid_request", "k"),
         ({"queries": ["amber"], "k": "3"}, "invalid_request", "k"),
-        ({"queries": ["amber"], "k": 51}, "too_many", "50 are the most"),
-        ({"queries": ["amber"] * 9}, "too_many", "8 are the most"),
+        ({"queries": ["amber"], "k": 101}, "too_many", "100 are the most"),
         ({"queries": ["amber"] * 3, "k": 40}, "too_many", "120 passages were asked for; 100 are the most"),
         (b'{"queries": ["amber"], "k": 1e400}', "invalid_request", "k"),
         (b'{"queries": ["amber"], "k": %s}' % (b"9" * 3_900), "invalid_request", "k"),
@@ -134,7 +133,7 @@ def test_a_search_that_makes_no_sense_is_refused(address, body, code, says):
 
 
 def test_the_client_refuses_before_it_sends(address):
-    remote = RemoteRetriever.connect(address)
+    remote = RemoteRetriever(address)
     remote.close()  # whatever is sent now fails otherwise
     for query, k in (("", 1), ("amber", 0)):
         with pytest.raises(QueryError):
@@ -165,7 +164,7 @@ def test_colbert_clients_are_given_nothing_that_writes_an_output_field():
         assert "[[ ##" not in dspy.ColBERTv2(url=address)("amber", k=1)[0]["text"]
 
 
-@pytest.mark.parametrize("asked", ["", "?k=2", "?query=amber&k=x", "?query=amber&k=0", "?query=amber&k=51", "?query="])
+@pytest.mark.parametrize("asked", ["", "?k=2", "?query=amber&k=x", "?query=amber&k=0", "?query=amber&k=101", "?query="])
 def test_a_colbert_client_s_mistake_is_a_400(address, asked):
     assert httpx.get(f"{address}/{asked}").status_code == 400
 

@@ -17,6 +17,7 @@ from questree.programs import SearChain, TreeOfReviews
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import BaseRetriever
 from questree.retrieval.duplicates import RetrieverDuplicates
+from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
@@ -49,7 +50,7 @@ class Script:
 
 def health() -> dict[str, Any]:
     good = {"status": "ok", "name": "colbert-exact", "fingerprint": "f1", "passages": 2, "similarity": True}
-    return {**good, "most_queries": 8}
+    return {**good, "most_passages": 100}
 
 
 def found(id: str = "a", **changed: Any) -> dict[str, Any]:
@@ -72,12 +73,20 @@ def scripted() -> Iterator[tuple[Script, str]]:
 
 
 @pytest.fixture
-def unwell(scripted):
+def waits(monkeypatch) -> list[float]:
+    """The pauses that are taken, in no time."""
+    waits: list[float] = []
+    monkeypatch.setattr(remote_requests, "sleep", waits.append)
+    return waits
+
+
+@pytest.fixture
+def unwell(scripted, waits):
     """A client with its script, the pauses it took, and few retries."""
     script, address = scripted
-    script.answers, waits = [], []
+    script.answers = []
     settings = RemoteSettings(retries=3, first_pause=0.5, longest_pause=4)
-    return RemoteRetriever.connect(address, settings=settings, wait=waits.append), script, waits
+    return RemoteRetriever(address, settings=settings), script, waits
 
 
 @pytest.mark.parametrize("status", [0, 408, 429, 500, 502, 503, 504])
@@ -180,25 +189,23 @@ def test_rows_that_do_not_fit_the_texts_are_refused(unwell):
             remote.similarity(["a"], ["b"])
 
 
-def test_nobody_at_an_address_is_said_so():
+def test_nobody_at_an_address_is_said_so(waits):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(RemoteError, match=rf"127.0.0.1:{port} gave no answer.*ConnectError"):
-        RemoteRetriever.connect(f"http://127.0.0.1:{port}", wait=lambda _: None)
+        RemoteRetriever(f"http://127.0.0.1:{port}")
 
 
-def test_a_server_that_stalls_is_left():
+def test_a_server_that_stalls_is_left(waits):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = RemoteSettings(answer_seconds=0.05, retries=1)
         with pytest.raises(RemoteError, match=r"2 attempts.*ReadTimeout"):
-            RemoteRetriever.connect(
-                f"http://127.0.0.1:{silent.getsockname()[1]}", settings=settings, wait=lambda _: None
-            )
+            RemoteRetriever(f"http://127.0.0.1:{silent.getsockname()[1]}", settings=settings)
 
 
-def test_no_attempt_is_begun_when_the_time_is_over(scripted):
+def test_no_attempt_is_begun_when_the_time_is_over(scripted, waits):
     script, address = scripted
-    remote = RemoteRetriever.connect(address, settings=RemoteSettings(request_seconds=2), wait=lambda _: None)
+    remote = RemoteRetriever(address, settings=RemoteSettings(request_seconds=2))
     script.answers, before = [(503, {"Retry-After": "3"}, b"")] * 9, script.seen
     with pytest.raises(RemoteError, match="gave no answer in 1 attempts"):
         remote("q")
