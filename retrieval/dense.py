@@ -129,8 +129,6 @@ def _load(
             _set_search(index, settings)
         except RuntimeError as problem:
             raise IndexRefused(f"{folder} is damaged: faiss cannot read {_INDEX} ({_line(problem)}).") from None
-    if (index.d, index.ntotal) != (encoder.dim, len(passages)):
-        raise IndexRefused(f"{folder} is damaged: it holds {index.ntotal} vectors for {len(passages)} passages.")
     return DenseRetriever(passages, manifest.fingerprint, encoder, index)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ def build_index(
     checkpoint: str | Path | None = None,
     settings: Any = None,
     precision: Any = "auto",
-    devices: Sequence[str] = (),
     cluster: Cluster | None = None,
     corpus_format: str | None = None,
     skip_bad: bool = False,
@@ -54,9 +53,7 @@ def build_index(
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
         precision: in which the encoder computes; see `Encoder.load`.
-        devices: to encode on, a process for each (``cuda:0``, ``cpu``). By default every GPU if there are several;
-            otherwise this process encodes, on the GPU or on every core.
-        cluster: whose workers encode, in the place of this machine (`connected`).
+        cluster: whose workers encode, one on each GPU (`connected`); else this process does, on one GPU or every core.
         corpus_format: of the file; None to recognise it. See ``read_corpus``.
         skip_bad: keep the corpus's good lines; the number of bad ones is in the manifest.
         bad: a list to which the bad lines are appended.
@@ -68,9 +65,9 @@ def build_index(
         CheckpointError: if the checkpoint cannot be found or loaded.
         QuestreeError: if ``out`` is taken or being built, the disk is full, or the corpus is too small for PLAID.
     """
-    chosen_kind(kind, 0).check_encodes(*(["--on"] if cluster else []))  # refused before the corpus is read
+    chosen_kind(kind, 0)  # refused before the corpus is read
     source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)
-    order = {"settings": settings, "checkpoint": checkpoint, "precision": precision, "devices": devices}
+    order = {"settings": settings, "checkpoint": checkpoint, "precision": precision}
     with building(Path(out), overwrite=overwrite) as work:
         record = store_corpus(work.folder, source, progress)
         _write(work, chosen_kind(kind, record.passages), record, {**order, "cluster": cluster, "report": progress})
@@ -81,7 +78,6 @@ def add_to_index(
     corpus: str | Path | Iterable[Passage],
     index: str | Path,
     *,
-    devices: Sequence[str] = (),
     cluster: Cluster | None = None,
     corpus_format: str | None = None,
     skip_bad: bool = False,
@@ -96,7 +92,7 @@ def add_to_index(
     Args:
         corpus: of the new passages.
         index: of ``build_index``.
-        devices, cluster: as for ``build_index``, like the others.
+        cluster: as for ``build_index``, like the others.
         corpus_format: of the file.
         skip_bad: keep the corpus's good lines.
         bad: a list to which the bad lines are appended.
@@ -120,14 +116,13 @@ def add_to_index(
                 f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
                 "Build it again from the whole corpus."
             )
-        kind.check_encodes(*(["--on"] if cluster else []))
         record = store_corpus(work.folder, source, progress, (manifest.corpus, PassageStore(held)))
         if kind.work:
             _link(held / kind.work, work.folder / kind.work)
         order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
         if kind.find:
             order["checkpoint"] = checkpoint_of("The index", manifest, kind.find).name
-        order |= {"devices": devices, "cluster": cluster, "report": progress, "before": held}
+        order |= {"cluster": cluster, "report": progress, "before": held}
         _write(work, kind, record, order)
     return folder
 

@@ -79,12 +79,9 @@ def load_index(
 def _loaded(
     index: Path, checkpoint: str | Path | None, place: Path, manifest: IndexManifest
 ) -> tuple[IndexManifest, IndexRetriever]:
-    passages = PassageStore(place)
-    if len(passages) != manifest.corpus.passages:
-        raise IndexRefused(f"{index} is damaged: it holds {len(passages)} passages of {manifest.corpus.passages}.")
     kind = known_kind(index, manifest)
     try:
-        return manifest, kind.load(place, manifest, passages, checkpoint)
+        return manifest, kind.load(place, manifest, PassageStore(place), checkpoint)
     except (IndexRefused, CheckpointError):
         raise
     except (KeyError, TypeError, QuestreeError) as problem:

@@ -51,13 +51,6 @@ class Dying(LetterEncoder):
             yield matrix
 
 
-class Refusing(LetterEncoder):
-    """Cannot encode."""
-
-    def passages(self, texts: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> Iterator[Any]:
-        raise ValueError("out of letters")
-
-
 def load(size: int) -> LetterEncoder:
     """A letter encoder in a process whose chunks are of that size."""
     chunks.CHUNK = size
@@ -68,9 +61,3 @@ def load_dying(size: int, marks: str, word: str, times: int) -> LetterEncoder:
     """A mortal one."""
     chunks.CHUNK = size
     return Dying(Path(marks), word, times)
-
-
-def load_refusing(size: int) -> LetterEncoder:
-    """One that raises."""
-    chunks.CHUNK = size
-    return Refusing()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..common.errors import QuestreeError
 from .options import named_values, refuse
 from .screen import echo
 
@@ -46,13 +47,9 @@ _Values = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the kind, nbits=2 of colbert; repeat it."),
 ]
-_Device = Annotated[
-    list[str] | None,
-    typer.Option(help="Where to encode, a process each: cuda:0, cpu; repeat it. Default: every GPU."),
-]
 _On = Annotated[
     str | None,
-    typer.Option(help="Cluster whose workers encode: 'ray' starts one on this machine; ray://HOST:10001."),
+    typer.Option(help="Cluster whose workers encode, one a GPU: 'ray' starts one on this machine; ray://HOST:10001."),
 ]
 _Workers = Annotated[
     int | None,
@@ -76,7 +73,6 @@ def index(
     checkpoint: _Checkpoint = None,
     form: _Format = None,
     values: _Values = None,
-    device: _Device = None,
     on: _On = None,
     workers: _Workers = None,
     skip_bad: _SkipBad = False,
@@ -102,16 +98,15 @@ def index(
             add and (overwrite or checkpoint or values or named),
             "an index is added to as it was built: leave out --kind, --checkpoint, --set, --overwrite",
         ),
-        (on and device, "--device is of this machine, and --on of a cluster: leave one of them out"),
         (
-            engine is not None and (device or on or named),
-            "--engine has one kind, and encodes in this process: leave out --kind, --device, --on",
+            engine is not None and (on or named),
+            "--engine has one kind, and encodes in this process: leave out --kind, --on",
         ),
         (links and engine is not None, "links stand beside an index in a folder: make one of kind linked instead"),
         (values and not named and engine is None, "--set is of one kind: name it with --kind"),
         (workers and not on, "--workers counts those of a cluster: name it with --on, or leave --workers out"),
     )
-    _check_encodes(kind, out if add else None, {"--on": on, "--device": device, "--checkpoint": checkpoint})
+    _check_encodes(kind, out if add else None, {"--on": on, "--checkpoint": checkpoint})
     if corpus == Path("mini") and not corpus.exists():
         corpus = MINI_CORPUS
     bad: list[BadLine] = []
@@ -122,7 +117,7 @@ def index(
         if engine is not None:
             said = _uploaded(CorpusSource(corpus, **reading), engine, add, given, order, bars.index)
         else:
-            reading |= {"devices": device or (), "cluster": cluster, "progress": bars.index}
+            reading |= {"cluster": cluster, "progress": bars.index}
             said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
             beside = links_folder(cast(Path, out))
             if beside != out and (links or beside.exists()):
@@ -139,7 +134,9 @@ def _check_encodes(kind: str, added_to: Path | None, encoding: dict[str, Any]) -
     from ..retrieval.index_folder import chosen_kind
 
     name = read_manifest(added_to).kind if added_to else kind
-    chosen_kind(name, 0).check_encodes(*(option for option, given in encoding.items() if given))
+    options = [option for option, given in encoding.items() if given]
+    if not chosen_kind(name, 0).work and options:
+        raise QuestreeError(f"An index of kind {name} has nothing to encode: leave out {' and '.join(options)}.")
 
 
 def _built(

@@ -1,4 +1,4 @@
-"""A corpus encoded once, in chunks that outlive an interruption: in this process, on several devices, on a cluster."""
+"""A corpus encoded once, in chunks that outlive an interruption: in this process, or on a cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .chunks import (
 )
 from .contents import PASSAGES, PassageStore
 from .index_kind import BuildProgress, Order, Report
-from .workers import encode_on, encode_on_cluster
+from .workers import encode_on_cluster
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: str, load: partial[Any]) -> int:
     """Encode the passages of an order into chunks; chunks that are there and still hold are kept.
 
-    It needs the memory of a few chunks. What is written does not depend on devices or interruptions.
+    It needs the memory of a few chunks. What is written does not depend on workers or interruptions.
 
     Args:
-        order: its folder holds its passages already; devices and cluster say who encodes.
+        order: its folder holds its passages already; without a cluster this process encodes.
         name: of the chunks' folder in that folder.
         identity: all that a chunk depends on beside its passages: checkpoint, precision …
         load: makes the encoder in another process: a function of a module, and plain values.
@@ -52,8 +52,6 @@ def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: st
     if missing := [number for number in numbers if number not in kept]:
         if order.cluster:
             records = encode_on_cluster(order.cluster, folder, missing, encoder=encoder, load=load, identity=identity)
-        elif order.devices:
-            records = encode_on(order.devices, folder, missing, load=load, identity=identity)
         else:
             encode = partial(encoded, encoder=encoder, progress=count.add)
             records = (write_chunk(folder, number, passages, encode, identity) for number in missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ class Order:
         folder: of the index under construction; it holds the passages already, and what an interrupted run left.
         settings: an instance of the kind's settings, or None for the defaults.
         checkpoint: of its encoder, by name or folder; None for the kind's default.
-        devices: on which the encoder computes, a process for each; if none is named, this process computes.
+        cluster: whose workers encode; if there is none, this process does.
         report: called with how far it is.
         before: the folder of the index whose passages are the first of these, if the others are added to it.
     """
@@ -81,7 +81,6 @@ class Order:
     settings: Any = None
     checkpoint: str | Path | None = None
     precision: Any = "auto"
-    devices: Sequence[str] = ()
     cluster: Cluster | None = None
     report: Report = lambda _: None
     before: Path | None = None
@@ -125,13 +124,6 @@ class IndexKind:
     work: str = ""
     find: Callable[[str | Path | None], Any] | None = None
     cannot_add: str = ""
-
-    def check_encodes(self, *options: str) -> None:
-        """Refuse options of an encoder, as the user gave them, for a kind that has none."""
-        if options and not self.work:
-            raise QuestreeError(
-                f"An index of kind {self.name} has nothing to encode: leave out {' and '.join(options)}."
-            )
 
     def stored(self, manifest: IndexManifest) -> Any:
         """Return the settings by which an index was built; None if the kind has none."""

@@ -1,93 +1,23 @@
-"""Processes that encode chunks: one for each of several devices of this machine, or the workers of a cluster."""
+"""Workers of a cluster that encode chunks: one for each GPU, or for each group of cores."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import signal
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...common.errors import QuestreeError
 from .chunks import ChunkRecord, PassageEncoder, encoded, write_chunk
 from .cluster import Cluster, ClusterError
 from .contents import PassageStore
 
-Load = Callable[[], PassageEncoder]
 Records = Generator[ChunkRecord, None, None]
-
-
-def encode_on(devices: Sequence[str], folder: Path, chunks: Sequence[int], *, load: Load, identity: str) -> Records:
-    """Encode chunks in one process for each device, and yield those that are written; a free process takes the next.
-
-    A script that calls this needs the guard ``if __name__ == "__main__"``, as with all of multiprocessing.
-
-    Args:
-        devices: ``cpu``, ``cuda:1``.
-        folder, chunks: where the chunks are written, and which.
-        load: makes the encoder in another process: a function of a module, and plain values.
-
-    Raises:
-        Exception: that a process raised.
-    """
-    spawn = get_context("spawn")  # a forked process cannot use a GPU that this one has touched
-    threads, free = max(1, (os.cpu_count() or 1) // len(devices)), spawn.SimpleQueue()
-    for device in devices:
-        free.put(device)
-    with ProcessPoolExecutor(len(devices), mp_context=spawn, initializer=_prepare, initargs=(free, threads)) as pool:
-        begun = [pool.submit(_encode, folder, number, load, identity) for number in chunks]
-        try:
-            for future in as_completed(begun):
-                yield future.result()
-        except BrokenProcessPool as problem:
-            raise QuestreeError(
-                f"A process that encodes on {' or '.join(dict.fromkeys(devices))} died, often for lack of memory. Free "
-                "some, or name other devices (--device)."
-            ) from problem
-        finally:
-            pool.shutdown(cancel_futures=True)  # chunks that are begun are finished, and kept
-
-
-def _prepare(free: Any, threads: int) -> None:
-    """Let a process see one device only, before torch is imported."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told to stop, and stops us
-    device = free.get()
-    os.environ["CUDA_VISIBLE_DEVICES"] = _visible(device)
-    if device == "cpu":
-        os.environ["OMP_NUM_THREADS"] = str(threads)
-
-
-def _visible(device: str) -> str:
-    """Return ``CUDA_VISIBLE_DEVICES`` for a process that may see only this device."""
-    if device == "cpu":
-        return ""
-    number = int(device.removeprefix("cuda:"))
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return given.split(",")[number] if given else str(number)
-
-
-_LOADED: list[PassageEncoder] = []
-"""The encoder of this process, once it is loaded."""
-
-
-def _encode(folder: Path, number: int, load: Load, identity: str) -> ChunkRecord:
-    try:
-        if not _LOADED:
-            _LOADED.append(load())
-        return write_chunk(folder, number, PassageStore(folder.parent), partial(encoded, encoder=_LOADED[0]), identity)
-    except Exception as problem:
-        if isinstance(problem, QuestreeError) or type(problem) is OSError:
-            raise
-        raise RuntimeError(f"{type(problem).__name__}: {problem}") from None  # others may not be picklable
 
 
 def encode_on_cluster(
@@ -96,8 +26,9 @@ def encode_on_cluster(
     """Encode chunks on the workers of a cluster: they are sent texts and send back rows, which this process writes.
 
     Args:
-        folder, chunks, load, identity: as for `encode_on`.
+        folder, chunks: where the chunks are written, and which.
         encoder: of this process; rows must be like its own.
+        load, identity: as for `encode_corpus`.
     """
     passages = PassageStore(folder.parent)
     given = {"by": f"{load.func.__module__}:{load.func.__name__}", "values": load.args}

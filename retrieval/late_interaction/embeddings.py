@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from ...common.errors import IndexRefused, QuestreeError, unknown_name
 from ..checkpoints import EMBEDDED, checkpoint_of, unchanged
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import CheckpointRecord, IndexManifest
@@ -33,13 +30,12 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> tupl
     Args:
         nbits: for each dimension of a packed row; None for rows of float16.
     """
-    devices = _devices(order.devices)
     encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
     checkpoint = encoder.checkpoint
     settings = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     identity = f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else "")
     load = partial(_loaded, checkpoint.name, checkpoint.fingerprint, encoder.precision, nbits)
-    filled = encode_corpus(replace(order, devices=devices), folder, _packing(encoder, nbits), identity, load)
+    filled = encode_corpus(order, folder, _packing(encoder, nbits), identity, load)
     return encoder, Written(settings, checkpoint.record, filled)
 
 
@@ -51,15 +47,6 @@ def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> P
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
     return encoder if nbits is None else PackingEncoder(encoder, nbits)
-
-
-def _devices(named: Sequence[str]) -> Sequence[str]:
-    """Return the devices named, or every GPU if there are several."""
-    there = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
-    for name in named:
-        if name not in ("cpu", *there):
-            raise QuestreeError(unknown_name("device", name, ["cpu", *there]))
-    return named or (there if len(there) > 1 else ())
 
 
 def encoder_of(folder: Path, manifest: IndexManifest, checkpoint: str | Path | None) -> Encoder:
@@ -81,9 +68,6 @@ class Embeddings:
         self._rows = [read_rows(folder, number) for number in range(len(lengths))]
         self.lengths: np.ndarray[Any, Any] = np.concatenate(lengths)
         self.starts: np.ndarray[Any, Any] = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        fitting = [len(rows) for rows in self._rows] == [of_chunk.sum() for of_chunk in lengths]
-        if not fitting or len(self.lengths) != passages or (self.lengths < 1).any():
-            raise IndexRefused(f"{folder.parent} is damaged: its embeddings are not of its passages.")
 
     def __len__(self) -> int:
         return int(self.starts[-1])

@@ -109,7 +109,7 @@ def test_bad_lines_are_named_by_file(tmp_path):
         (["--kind", "exact", "--set", "nbits=1"], "kind exact has no settings"),
         (["--kind", "colbert", "--set", "nbits=3"], "nbits=3 does not fit: Input should be 1, 2, 4 or 8"),
         (["--kind", "bm25", "--set", "k1=much"], "k1='much' does not fit"),
-        (["--kind", "bm25", "--checkpoint", "x", "--device", "cpu"], "nothing to encode: leave out --device and --ch"),
+        (["--kind", "bm25", "--checkpoint", "x", "--on", "ray"], "nothing to encode: leave out --on and --checkpoint"),
         (["--workers", "2"], "name it with --on, or leave --workers out"),
     ],
 )

@@ -1,22 +1,20 @@
-"""Chunks: what is kept, what is done again, and who does it."""
+"""Chunks: what is kept, and what is done again."""
 
 import logging
-import multiprocessing
 import os
 import random
 from functools import partial
 from pathlib import Path
 
 import pytest
-from chunk_encoder import LetterEncoder, load, load_dying, load_refusing
+from chunk_encoder import LetterEncoder, load
 
-from questree.common.errors import IndexRefused, QuestreeError
+from questree.common.errors import IndexRefused
 from questree.retrieval import BuildProgress, Passage
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.contents import PassageStore, write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
 from questree.retrieval.indexes.index_kind import Order
-from questree.retrieval.indexes.workers import _visible
 
 SIZE = 8
 LOAD = partial(load, SIZE)
@@ -40,10 +38,10 @@ def stored(folder: Path, count: int, seed: int = 3) -> Path:
     return folder
 
 
-def encoded(index: Path, encoder=None, devices=(), loader=LOAD, identity="letters", report=None) -> int:
+def encoded(index: Path, encoder=None, identity="letters", report=None) -> int:
     told = report if report is not None else []
-    order = Order(index, PassageStore(index), devices=devices, report=told.append)
-    return encode_corpus(order, "chunks", encoder or LetterEncoder(), identity, loader)
+    order = Order(index, PassageStore(index), report=told.append)
+    return encode_corpus(order, "chunks", encoder or LetterEncoder(), identity, LOAD)
 
 
 def content(index: Path) -> dict[str, bytes]:
@@ -158,39 +156,3 @@ def test_a_damaged_record_is_refused_when_it_is_read(index):
     (index / "chunks" / "000001.chunk.json").write_text("{")
     with pytest.raises(IndexRefused, match="000001"):
         chunks.read_record(index / "chunks", 1)
-
-
-def test_several_devices_write_what_one_writes(index, tmp_path):
-    told: list[BuildProgress] = []
-    alone = stored(tmp_path / "alone", 43)
-    assert encoded(index, devices=["cpu", "cpu"], report=told) == encoded(alone)
-    assert content(index) == content(alone)
-    assert [(now.done, now.total) for now in told[-1:]] == [(43, 43)]
-    assert multiprocessing.active_children() == []
-
-
-def test_a_process_that_is_killed_ends_the_build_and_what_is_encoded_is_kept(index, tmp_path):
-    (marks := tmp_path / "marks").mkdir()
-    with pytest.raises(QuestreeError, match="died, often for lack of memory"):
-        encoded(index, devices=["cpu"], loader=partial(load_dying, SIZE, marks, " 19", 1))
-    again = Once()
-    encoded(index, again)
-    assert SIZE <= again.encoded < 43
-
-
-def test_what_a_process_raises_is_raised(index):
-    with pytest.raises(RuntimeError, match="ValueError: out of letters"):
-        encoded(index, devices=["cpu"], loader=partial(load_refusing, SIZE))
-
-
-@pytest.mark.parametrize(
-    ("device", "given", "expected"),
-    [("cpu", None, ""), ("cuda:1", None, "1"), ("cuda:1", "4,6", "6"), ("cuda:0", "GPU-abc", "GPU-abc")],
-)
-def test_a_process_sees_only_its_device(monkeypatch, device, given, expected):
-    if given is None:
-        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    else:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
-    assert _visible(device) == expected
-    assert os.environ.get("CUDA_VISIBLE_DEVICES") == given
