@@ -14,11 +14,11 @@ from starlette.exceptions import HTTPException
 from ..common.text import printable
 from ..evaluation import Tracking
 from ..pages import STATIC
-from ..retrieval.serving.server_limits import guarded, refuse_unrouted
-from .ask_api import ask_routes
+from ..retrieval.serving.server_limits import ServerLimits, guarded, refuse_unrouted
+from .ask_api import ErrorReply, ask_routes
 from .ask_pages import login_routes, page_routes
 from .chat_api import chat_routes
-from .door import PageAuth, door_limits
+from .door import PageAuth
 from .prompt_pages import prompt_routes
 from .questions import Service
 from .responses_api import responses_routes
@@ -45,7 +45,8 @@ def create_app(
         yield
         await service.close()
 
-    app = guarded("Questree's API", door_limits(token), guard=PageAuth, lifespan=lifespan)
+    refused = {"default": {"model": ErrorReply, "description": "Any refusal"}}
+    app = guarded("Questree's API", ServerLimits(token=token), guard=PageAuth, lifespan=lifespan, responses=refused)
     app.add_exception_handler(HTTPException, _unrouted)
 
     @app.get("/health", tags=["the server"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, Header, Request
@@ -87,23 +86,11 @@ def permalink(asked: AskedQuestion, request: Request) -> str:
     return f"{str(request.base_url).rstrip('/')}/questions/{asked.id}"
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return how a route's description tells of errors: these statuses, those of every route, and any other."""
-    told: dict[int | str, dict[str, Any]] = {
-        status: {"model": ErrorReply, "description": HTTPStatus(status).phrase}
-        for status in sorted({*statuses, 401, 403, 503})
-    }
-    # FastAPI describes its own 422 where there is no default; here a request that does not fit gets a 400
-    return told | {"default": {"model": ErrorReply, "description": "Any other refusal"}}
-
-
 def ask_routes(service: Service) -> APIRouter:
     """Return the routes of the API that is our own."""
     routes = APIRouter(tags=["questions"])
 
-    streamed: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
-
-    @routes.post("/ask", response_model=AskReply, responses=streamed | refusals(400, 404, 408, 413, 429))
+    @routes.post("/ask", response_model=AskReply, responses={200: {"content": {"text/event-stream": {}}}})
     async def ask(asked: AskRequest, request: Request, accept: Annotated[str, Header()] = "") -> Response:
         """Ask a question.
 
@@ -118,7 +105,7 @@ def ask_routes(service: Service) -> APIRouter:
         await finished(question, request)
         return JSONResponse(AskReply.of(question.asked, request).model_dump(mode="json"))
 
-    @routes.get("/questions/{id}.json", response_model=AskReply, responses=refusals(404))
+    @routes.get("/questions/{id}.json", response_model=AskReply)
     async def asked_before(id: str, request: Request) -> AskReply:
         """Return a question that was asked, as far as it is known."""
         found = service.find(id)

@@ -20,7 +20,7 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown, NodeNews, Written
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .ask_api import client_of, event_stream, finished, permalink, refusals, sent, sign_of_life
+from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
 from .questions import Question, Restated, Service
 
 
@@ -124,18 +124,18 @@ def chat_routes(service: Service) -> APIRouter:
     """Return the routes that OpenAI's clients know."""
     routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 
-    @routes.get("/models", responses=refusals())
+    @routes.get("/models")
     async def models() -> dict[str, Any]:
         """List the programs."""
         return {"object": "list", "data": [_model(name) for name in service.names]}
 
-    @routes.get("/models/{name:path}", responses=refusals(404))
+    @routes.get("/models/{name:path}")
     async def model(name: str) -> dict[str, Any]:
         """Return a program."""
         service.check_name(name)
         return _model(name)
 
-    @routes.post("/chat/completions", responses=refusals(400, 404, 408, 413, 429, 502, 504))
+    @routes.post("/chat/completions")
     async def complete(asked: ChatRequest, request: Request) -> Response:
         """Answer the last question of the user.
 

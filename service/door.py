@@ -14,12 +14,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ..pages.question_page import error_page
-from ..retrieval.serving.server_limits import Refused, RequestLimits, ServerLimits, brings_token, is_for_here
+from ..retrieval.serving.server_limits import Refused, RequestLimits, brings_token, is_for_here
 
 _OPEN = ("/login", "/static/", "/health")
 """Addresses that need no token: they hold nothing of anybody."""
-_MOST_BYTES = 2**20
-"""Of a request: a chat may bring what was said before, which nothing here reads."""
 _SAFE = ("GET", "HEAD")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -78,11 +76,6 @@ class PageAuth(RequestLimits):
             return RedirectResponse(f"/login?then={quote(wanted)}", 303)
         page = error_page("This cannot be done", f"{str(refused).rstrip('.')}.")
         return HTMLResponse(page, refused.status, refused.headers)
-
-
-def door_limits(token: str | None) -> ServerLimits:
-    """Return how long a request may be, and the token that it must bring; the queue of questions bounds the work."""
-    return ServerLimits(body=_MOST_BYTES, token=token)
 
 
 def cookie_of(token: str) -> str:

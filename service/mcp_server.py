@@ -22,9 +22,8 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval import Passage, Retriever
 from ..retrieval.base import check_search
-from ..retrieval.serving.server_limits import Refused, RequestLimits
+from ..retrieval.serving.server_limits import Refused, RequestLimits, ServerLimits
 from ..signatures import AnswerStyle
-from .door import door_limits
 from .mcp_start import bare_server
 from .questions import Service, Waiting
 
@@ -111,7 +110,7 @@ def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
     app = server.streamable_http_app(
         transport_security=unguarded, max_sessions=_MOST_SESSIONS, session_idle_timeout=_SESSION_SECONDS
     )
-    app.add_middleware(RequestLimits, limits=door_limits(token))
+    app.add_middleware(RequestLimits, limits=ServerLimits(token=token))
     return app
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
-from .ask_api import client_of, event_stream, finished, refusals, sent, sign_of_life
+from .ask_api import client_of, event_stream, finished, sent, sign_of_life
 from .chat_api import ChatRequest, Message, SentText, citations_of, refusal_of
 from .questions import Question, Service
 
@@ -39,7 +39,7 @@ def responses_routes(service: Service) -> APIRouter:
     """Return the route."""
     routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 
-    @routes.post("/responses", responses=refusals(400, 404, 408, 413, 429, 502, 504))
+    @routes.post("/responses")
     async def respond(asked: ResponsesRequest, request: Request) -> Response:
         """Answer the last question of the input; each mark is an annotation, as in a chat completion."""
         service.check_name(asked.model)

@@ -187,24 +187,13 @@ def test_the_openapi_description_is_a_page_that_needs_no_script(client):
     assert "answer_style" in page
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "statuses"),
-    [
-        ("post", "/ask", "400 401 403 404 408 413 429 503"),
-        ("get", "/questions/{id}.json", "401 403 404 503"),
-        ("get", "/v1/models", "401 403 503"),
-        ("get", "/v1/models/{name}", "401 403 404 503"),
-        ("post", "/v1/chat/completions", "400 401 403 404 408 413 429 502 503 504"),
-    ],
-)
-def test_the_openapi_description_tells_which_errors_occur_and_their_form(client, method, path, statuses):
-    described = client.get("/openapi.json").json()
-    responses = described["paths"][path][method]["responses"]
-    assert [*responses] == ["200", *statuses.split(), "default"]
-    refused = client.post("/ask", json={}).json()["error"]
-    for status, one in responses.items():
-        form = one["content"]["application/json"]["schema"]
-        assert (form == {"$ref": "#/components/schemas/ErrorReply"}) is (status != "200")
+def test_the_openapi_description_tells_the_form_of_errors(client):
+    described, refused = client.get("/openapi.json").json(), client.post("/ask", json={}).json()["error"]
+    for methods in described["paths"].values():
+        for one in methods.values():
+            assert [*one["responses"]] == ["200", "default"]
+            form = one["responses"]["default"]["content"]["application/json"]["schema"]
+            assert form == {"$ref": "#/components/schemas/ErrorReply"}
     assert described["components"]["schemas"]["ErrorDetails"]["properties"].keys() == refused.keys()
 
 

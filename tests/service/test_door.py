@@ -178,4 +178,4 @@ def test_no_file_outside_is_read(client, path):
 
 
 def test_a_request_is_bounded(client):
-    assert client.post("/ask", content=b" " * (2**20 + 1)).status_code == 413
+    assert client.post("/ask", content=b" " * (2**22 + 1)).status_code == 413
