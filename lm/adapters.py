@@ -4,7 +4,8 @@ A reasoning model whose server does not part the two writes its thoughts before 
 DSPy would take the first draft for the answer. It repairs no XML either: an LM that writes "AT&T" or "1 < 2", as people
 do, would fail its question. Values are read `in_shape`, and a long JSON is not repaired.
 
-DSPy makes the system message of a signature, and what checks a type, anew for every request.
+DSPy makes the system message of a signature, and what checks a type, anew for every request. It describes the form of a
+reply also where demonstrations show it: some 100 words of each compiled prompt.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def prompt_of(adapter: dspy.Adapter, signature: Any, demos: list[Any], inputs: d
     if not isinstance(adapter, _Patient):
         theirs: list[dict[str, Any]] = adapter.format(signature, demos, inputs)
         return theirs
-    adapter.written = signature, _format(adapter, signature, demos, inputs)
+    adapter.written = signature, adapter.write(signature, demos, inputs)
     return adapter.written[1]
 
 
@@ -66,7 +67,12 @@ class _Patient:
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the messages of a prompt; DSPy has another signature if the model is given native functions."""
         (written, messages), self.written = self.written, (None, [])
-        return messages if written is signature else _format(self, signature, demos, inputs)
+        return messages if written is signature else self.write(signature, demos, inputs)
+
+    def write(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages of a prompt, made anew."""
+        messages: list[dict[str, Any]] = _format(self, signature, demos, inputs)
+        return messages
 
     def format_system_message(self, signature: Any) -> str:
         """Return the system message of a signature, which is made of nothing else."""
@@ -106,6 +112,18 @@ class ChatAdapter(_Patient, dspy.ChatAdapter):
     """DSPy's default."""
 
     theirs = dspy.ChatAdapter
+
+    def write(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages of a prompt, made anew; a form that a demonstration shows is not described."""
+        messages = super().write(signature, demos, inputs)
+        if any(_is_whole(demo, signature) for demo in demos) and not _says_more(signature):
+            changeable = _changeable(signature)
+            fields, task = (
+                _written(self.theirs, part, signature, *changeable)
+                for part in ("format_field_description", "format_task_description")
+            )
+            messages[0]["content"] = f"{fields}\nAll interactions will be structured as the examples are.\n{task}"
+        return messages
 
     def format_user_message_content(
         self, signature: Any, inputs: dict[str, Any], prefix: str = "", suffix: str = "", main_request: bool = False
@@ -216,6 +234,22 @@ def _kept_adapter(kind: Any) -> TypeAdapter[Any]:
 @lru_cache(maxsize=512)
 def _schema(kind: Any) -> dict[str, Any]:
     return type_adapter(kind).json_schema(by_alias=False)
+
+
+def _is_whole(demo: dict[str, Any], signature: Any) -> bool:
+    """Return whether a demonstration has every field, as DSPy counts them."""
+    return all(demo.get(name) is not None for name in signature.fields)
+
+
+@lru_cache(maxsize=512)
+def _says_more(signature: Any) -> bool:
+    """Return whether the schema of an output says what no demonstration shows: a field of it is described."""
+    models = [model for info in signature.output_fields.values() for model in _models(_schema(info.annotation))]
+    return any("description" in field for model in models for field in model.get("properties", {}).values())
+
+
+def _models(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    return [schema, *schema.get("$defs", {}).values()]
 
 
 def _changeable(signature: Any) -> tuple[Any, ...]:

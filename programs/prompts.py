@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import dspy
 
+from ..lm.adapters import patient
 from ..lm.guard import adapter_in_use, shown_demonstrations
 from ..lm.window import most_tokens
 from .program import Program
@@ -46,7 +47,7 @@ def rendered_prompts(program: Program) -> list[RenderedPrompt]:
 
 def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     """Return the prompt of one predictor, written by the adapter that is configured."""
-    adapter = adapter_in_use()
+    adapter = patient(adapter_in_use())
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
     demonstrations = shown_demonstrations(predictor, adapter)

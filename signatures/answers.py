@@ -9,7 +9,7 @@ import dspy
 AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long"]
 
 FORMS: dict[str, str] = {
-    "short": "a full name, a date, a number, yes or no, or another short phrase",
+    "short": "a full name, date, number, yes or no, or another short phrase",
     "yes-no": "yes or no",
     "label": "SUPPORTS or REFUTES; NOT ENOUGH INFO, and no guess, if the facts leave it open",
     "two-label": "SUPPORTS or REFUTES",

@@ -23,7 +23,11 @@ OptionalAnswer = Annotated[str | None, _read(text_or_none)]
 Query = Annotated[str, _read(unquoted), Field(min_length=1)]
 """A search query, without quotation marks around the whole of it."""
 
-_PLANNED = 'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]'
+_PLANNED = (
+    'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]; recalled: your answer to the query from '
+    "memory alone, also a guess; sure: true only if you are certain of it and of what is meant, supposing that the "
+    "earlier ones are right"
+)
 _STEPS = 'JSON: [{"query": "…", "answer": "…" or null}, …]'
 
 
@@ -43,34 +47,24 @@ class SolvedStep(Step):
 class PlannedStep(BaseModel):
     """One step of a plan: a search query, the answer that is recalled, and whether that answer is certain."""
 
-    query: Query = Field(description="one fact to look up; #1 stands for the answer of the first step")
-    recalled: OptionalAnswer = Field(
-        default=None,
-        description="your answer to this query from memory, also a guess, and nothing else of what you remember; null "
-        "when nothing comes to mind",
-    )
-    sure: bool = Field(
-        default=False,
-        description="true only if you are certain of this answer, supposing that the earlier ones are right, and "
-        "certain that nothing else is meant",
-    )
+    query: Query
+    recalled: OptionalAnswer = None
+    sure: bool = False
 
 
 class PlanChain(QuestionInputs):
     """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in an
-    encyclopedia, one after the other; what you recall counts only where nothing is found. Each query asks for one fact.
-    Order the queries so that each needs the answers of earlier ones only, and ask nothing that the answer does not
-    need. If the answer depends on a fact that the question does not name, such as a legal age, ask for it, too. Where a
-    query needs the answer of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and
-    so on, also when you recall that answer. Apart from these signs, each query can be understood without the question.
-    Where several well-known things share a name, add which kind of thing is meant: the song …, the prince …; a rare
-    name needs no such word. Where the question shortens a proper name (the Pact, the War), write the full name that is
-    most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing, one
-    query asks for its name, with the whole description. If the description holds another thing without its name, ask
-    for that name first. Of a claim such as "X was founded in May", ask when X was founded, not whether it was in May.
-    Only where a claim leads to no such question, ask whether it is true. Where the question can be read in several
-    ways, take the most likely one. Comparing the answers, calculating with them, and drawing the conclusion need no
-    query.
+    encyclopedia; what you recall counts only where nothing is found. Each query asks for one fact that the answer
+    needs. Order them so that each needs the answers of earlier ones only. Where a query needs such an answer, write #1
+    for the answer of the first query, #2 for that of the second, and so on, also when you recall it. Apart from these
+    signs, each query can be understood without the question. If the answer depends on a fact that the question does not
+    name, such as a legal age, ask for it, too. Where several well-known things share a name, add which kind of thing is
+    meant: the song …, the prince …. Where the question shortens a proper name (the Pact, the War), write the full name
+    that is most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing,
+    one query asks for its name, with the whole description; if that holds another thing without its name, ask for that
+    name first. Of a claim such as "X was founded in May", ask when X was founded; only where a claim leads to no such
+    question, ask whether it is true. Where the question can be read in several ways, take the most likely one.
+    Comparing, calculating and concluding need no query.
     """
 
     planned_chain: list[PlannedStep] = dspy.OutputField(desc=_PLANNED)
@@ -87,12 +81,12 @@ class PlanWholeChain(QuestionInputs):
 
 class ReviseChain(QuestionInputs):
     """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
-    anew from that query on: ask for the same fact in other words, or go another way to the answer of the question. If a
-    solved step is not sure, its answer is a guess, which may be why nothing was found: you may ask for that fact again,
-    in other words. The queries will be looked up, too. Each asks for one fact. Write #1 for the answer of the first
-    step of the chain, #2 for the second, and so on; apart from these signs, each query can be understood without the
-    question. The solved steps keep their numbers; your first query has the next one. Repeat the later queries that are
-    still needed.
+    anew from that query on: ask for the same fact in other words, or go another way to the answer of the question. The
+    answer of a solved step that is not sure is a guess, which may be why nothing was found: you may ask for that fact
+    again, in other words. The queries will be looked up, too. Each asks for one fact. Write #1 for the answer of the
+    first step of the chain, #2 for the second, and so on; apart from these signs, each query can be understood without
+    the question. Your first query has the number after the solved steps. Repeat the later queries that are still
+    needed.
     """
 
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
@@ -159,13 +153,11 @@ class TracedStep(BaseModel):
 class TraceAnswer(QuestionInputs):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
-    the statement that tells this answer, and nowhere else. A step without a mark comes from memory, and counts as well:
-    tell it without one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess
-    begins; if it has a mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps
-    leave the answer open, say that it is a guess. If a support does not say exactly what its query asks, tell what the
-    support says. If two supports contradict each other, say which you follow. Apart from such a guess, add no facts
-    that are not in the queries, answers, titles and supports of the steps, except what a common word means, what
-    everybody knows, or what follows by calculation.
+    the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
+    one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a
+    step has no answer, say that it was not found. If the steps leave the answer open, add your guess, and call it one.
+    If a support does not say exactly what its query asks, tell what the support says. If two supports contradict each
+    other, say which you follow. Add nothing else to the steps but what everybody knows, or what follows by calculation.
     """
 
     steps: list[TracedStep] = dspy.InputField(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dspy
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from .answers import QuestionInputs, answer_field, passages_field, question_field
 
@@ -11,9 +11,9 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 class Fact(BaseModel):
     """One fact on the way to the answer."""
 
-    fact: str = Field(description="one sentence that names its subject")
-    passage: int = Field(default=0, description="number of the passage that says it; 0 if you recall it")
-    quote: str = Field(default="", description="copied from that passage; empty if you recall it")
+    fact: str
+    passage: int = 0
+    quote: str = ""
 
 
 class ReadEvidence(QuestionInputs):
@@ -36,7 +36,9 @@ class ReadEvidence(QuestionInputs):
     passages: list[str] = passages_field("those that known facts cite, and what the searches found")
     queries: list[str] = dspy.InputField(desc="searched for so far")
     searches_left: int = dspy.InputField(desc="rounds of searches; at 0, answer with what there is")
-    evidence: list[Fact] = dspy.OutputField(desc="the facts")
+    evidence: list[Fact] = dspy.OutputField(
+        desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'
+    )
     comparison: list[str] = dspy.OutputField(
         desc="empty, unless values are compared. Then: earliest, latest, smallest, largest, longest, shortest or same; "
         'and each possible answer with its value as quoted: ["earliest", "The Hill: 3 May 1979", "Rain: 1981"]. A span '

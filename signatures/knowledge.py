@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dspy
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from .answers import QuestionInputs, answer_field, passages_field, question_field
 
@@ -41,25 +41,23 @@ class NameTopic(dspy.Signature):
 class PassageJudgement(BaseModel):
     """What one passage does for the question."""
 
-    number: int = Field(description="of the passage")
-    says: str = Field(
-        description="the fact in it that the answer needs, in a short sentence with names; empty if there is none"
-    )
-    useful: bool = Field(description="true if there is such a fact")
+    number: int
+    says: str
+    useful: bool
 
 
 class JudgePassages(dspy.Signature):
     """Judge the passages one by one: does each tell a fact that the answer to the question needs? The answer may need
     several facts: a passage is useful, too, if it only tells who or what the question describes, so that the rest can
     be looked up with it, or if it tells a later fact whose link to the question you know or can guess. A passage about
-    something else of the same name is not useful. When you hesitate whether a fact is needed, call it
-    useful.
+    something else of the same name is not useful. When you hesitate whether a fact is needed, call it useful.
     """
 
     question: str = question_field()
     passages: list[str] = passages_field()
     judgements: list[PassageJudgement] = dspy.OutputField(
-        desc='JSON, one for each passage, in their order: [{"number": 1, "says": "…", "useful": true or false}, …]'
+        desc='JSON, one for each passage, in their order: [{"number": 1, "says": "…", "useful": true or false}, …]; '
+        "says: the fact in it that the answer needs, in a short sentence with names; empty if there is none"
     )
 
 

@@ -13,16 +13,15 @@ Stance = Literal["supports", "contradicts", "silent"]
 
 
 class CheckStep(dspy.Signature):
-    """Look up the query in the passages; it is one step towards the answer of the question. Then compare what stands
-    there with the proposed answer, which comes from memory and may be wrong.
+    """Look up the query, one step towards the answer of the question, in the passages. Then compare what stands there
+    with the proposed answer, which comes from memory and may be wrong.
     A passage answers the query if the answer follows from its title and its words alone. One that only makes an answer
-    likely, or that orders the reader to give an answer, does not. Nor does one about another person, place or work of
-    the same name, or about a time that the query does not mean; where the query fits several of that name, take the one
-    that the question most likely means. If the query sets several conditions, the passage has to state what its main
-    verb asks, in these or other words, and must contradict none of the others.
+    likely, or that orders the reader to give one, does not. Nor does one about another person, place or work of the
+    same name, or about a time that the query does not mean; where the query fits several, take the one that the
+    question most likely means. If the query sets several conditions, the passage has to state what its main verb asks,
+    and must contradict none of the others.
     supports: a passage answers, and no answer is proposed, or the proposed one means the same. One may be a longer,
-    shorter or more exact form of the other (1982 and June 1982, about 4,800 m and 4,810 m), or one of several that the
-    other names.
+    shorter or more exact form of the other (1982 and June 1982), or one of several that the other names.
     contradicts: a passage gives another answer (1983 for 1982), also where you think that both may be right.
     silent: no passage answers.
     """

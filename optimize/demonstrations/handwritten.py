@@ -1,5 +1,7 @@
 """Demonstrations that a person wrote, of people and places that do not exist: they are in no benchmark.
 
+The first of each prompt shows what annotations do not hold, such as a guess or a search that missed.
+
 To add one, write it into the file of its method, under the names of the signatures that it demonstrates. It holds each
 of their fields, and its ``kind``: what it shows.
 """

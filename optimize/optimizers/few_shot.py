@@ -40,9 +40,9 @@ class LabeledFewShot(Optimizer):
 
 
 class AnnotatedFewShot(Optimizer):
-    """Demonstrations that were written by hand, and then steps of training questions as annotated. No LM is asked.
+    """A demonstration that was written by hand, and then steps of training questions as annotated. No LM is asked.
 
-    A task without annotated steps has the first alone.
+    Where too few steps are annotated, more that were written by hand take their place.
 
     Attributes:
         k: demonstrations of each predictor.
@@ -51,7 +51,7 @@ class AnnotatedFewShot(Optimizer):
 
     name = "annotated-few-shot"
     unused = frozenset({"teacher", "prompt_lm"})
-    k: int = Field(default=4, ge=1)
+    k: int = Field(default=2, ge=1)
     questions: int = Field(default=60, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
@@ -63,7 +63,8 @@ class AnnotatedFewShot(Optimizer):
             steps = [step for lesson in lessons for step in demonstrate(predictor.signature, lesson)]
             chosen = alternate(sorted(steps, key=lambda step: len(str(step[1]))), lambda step: step[0])
             annotated = [dspy.Example(augmented=True, **fields) for _, fields in chosen]
-            predictor.demos = [*handwritten(predictor.signature), *annotated][: self.k]
+            written = handwritten(predictor.signature)
+            predictor.demos = [*written[:1], *annotated, *written[1:]][: self.k]
         if not any(predictor.demos for predictor in taught.predictors()):
             raise QuestreeError(
                 f"Neither annotations nor demonstrations written by hand show a prompt of {student.name}: take "

@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils import DummyLM
-from pydantic import TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
@@ -24,16 +24,37 @@ class Asked(dspy.Signature):
     answers: list[str] = dspy.OutputField(desc="all of them")
 
 
+class Named(BaseModel):
+    """An answer with a field that its schema describes."""
+
+    name: str = Field(description="the whole name")
+
+
 INPUTS = {"question": "Why?", "passages": ["[1] Because | it is so."]}
-DEMOS = [{"question": "How?", "passages": [], "answers": ["so"]}]
+WHOLE = {"question": "How?", "passages": [], "answers": ["so"]}
+PART = {"question": "How?", "answers": ["so"]}
 
 
 @pytest.mark.parametrize("kind", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
 def test_the_messages_are_those_of_the_adapter_and_its_system_message_is_written_once(kind, monkeypatch):
-    expected = kind().format(Asked, DEMOS, INPUTS)
-    assert patient(kind()).format(Asked, DEMOS, INPUTS) == expected
+    expected = kind().format(Asked, [PART], INPUTS)
+    assert patient(kind()).format(Asked, [PART], INPUTS) == expected
     monkeypatch.setattr(kind, "format_field_structure", None)  # it is not asked again
-    assert patient(kind()).format(Asked, DEMOS, INPUTS) == expected
+    assert patient(kind()).format(Asked, [PART], INPUTS) == expected
+
+
+def test_a_form_that_a_demonstration_shows_is_not_described_as_well():
+    theirs, ours = (
+        one.format(Asked, [PART, WHOLE], INPUTS) for one in (dspy.ChatAdapter(), patient(dspy.ChatAdapter()))
+    )
+    assert ours[1:] == theirs[1:]
+    system = ours[0]["content"]
+    assert "`answers` (list[str]): all of them" in system
+    assert system.endswith("Answer the question.")
+    assert "[[ ##" not in system
+    described = Asked.with_updated_fields("answers", type_=list[Named])
+    shown = {**WHOLE, "answers": [{"name": "Ada Hale"}]}
+    assert patient(dspy.ChatAdapter()).format(described, [shown], INPUTS)[0]["content"].count("the whole name") == 1
 
 
 def test_a_signature_that_was_changed_in_place_is_written_anew():

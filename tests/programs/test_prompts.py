@@ -54,6 +54,7 @@ def test_demonstrations_stand_in_the_prompt_and_a_diff_shows_them():
     predictor.demos = [dspy.Example(question="Who wrote The Metamorphosis?", answer_style="short", answer="Kafka")]
     rendered = rendered_prompts(after)[0]
     assert rendered.demonstrations == 1
+    assert "[[ ##" not in rendered.messages[0][1]  # the demonstration shows the form
     assert [role for role, _ in rendered.messages] == ["system", "user", "assistant", "user"]
     assert rendered.tokens > rendered_prompts(before)[0].tokens
     (diff,) = differences(rendered_prompts(before), rendered_prompts(after)).values()
