@@ -24,9 +24,9 @@ Query = Annotated[str, _read(unquoted), Field(min_length=1)]
 """A search query, without quotation marks around the whole of it."""
 
 _PLANNED = (
-    'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]; recalled: your answer to the query from '
-    "memory alone, also a guess; sure: true only if you are certain of it and of what is meant, supposing that the "
-    "earlier ones are right"
+    'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]; recalled: your answer to the query '
+    "from memory alone, also a guess; sure: true only if you are certain of it and of what is meant, supposing that "
+    "the earlier ones are right"
 )
 _STEPS = 'JSON: [{"query": "…", "answer": "…" or null}, …]'
 
