@@ -11,7 +11,6 @@ from ..common.lazy import lazily
 
 if TYPE_CHECKING:
     from .adapted import as_retriever as as_retriever
-    from .base import BaseRetriever as BaseRetriever
     from .base import NeuralRetriever as NeuralRetriever
     from .base import WrappingRetriever as WrappingRetriever
     from .bm25 import BM25Retriever as BM25Retriever

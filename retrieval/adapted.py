@@ -9,11 +9,8 @@ from typing import Any
 from ..common.errors import QuestreeError
 from ..common.event_loop import no_coroutine
 from ..common.manifests import json_hash
-from .base import BaseRetriever
 from .contracts import Retriever
 from .passage import Passage
-
-_PROMISED = ("name", "fingerprint", "remote", "passages", "batch")  # `similarity` may ask a server
 
 
 def as_retriever(given: Any) -> Retriever:
@@ -27,9 +24,8 @@ def as_retriever(given: Any) -> Retriever:
     Raises:
         QuestreeError: it cannot be called.
     """
-    if isinstance(given, BaseRetriever) or all(hasattr(given, name) for name in _PROMISED):
-        kept: Retriever = given
-        return kept
+    if isinstance(given, Retriever):
+        return given
     if type(given).__name__ == "Embedder":  # of DSPy
         raise QuestreeError(
             "An embedder has no passages: give dspy.retrievers.Embeddings(corpus=…, embedder=…), or an index."
@@ -41,7 +37,7 @@ def as_retriever(given: Any) -> Retriever:
     return AdaptedRetriever(given)
 
 
-class AdaptedRetriever(BaseRetriever):
+class AdaptedRetriever(Retriever):
     """A retriever around a function from a query to passages.
 
     A search may wait for another process as far as anybody knows, so it is given up when a question's time is over.

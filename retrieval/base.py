@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -21,39 +21,7 @@ _HIT_BYTES = 128
 _BLOCK = 1024
 
 
-class BaseRetriever(ABC):
-    """A `Retriever` in this process, without embeddings. A subclass writes `batch`, and overrides what it has."""
-
-    name: str
-    fingerprint: str
-    remote: bool = False
-    passages: Passages | None = None
-    place: Callable[[], BaseRetriever] | None = None
-    """Opens the same retriever in another process; None for one that has no place of its own."""
-
-    @property
-    def similarity(self) -> Similarity | None:
-        """Return None: there are no embeddings to compare texts by."""
-        return None
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """Return the k best passages, best first; raise what `batch` raises."""
-        return self.batch([query], k)[0]
-
-    @abstractmethod
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return one list of passages for each query, best first."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> BaseRetriever:
-        """Return the retriever itself: copies of a program share it."""
-        return self
-
-    def __reduce__(self) -> Any:
-        """Let it travel to another process by its place, if it has one: an index is never written into a pickle."""
-        return object.__reduce_ex__(self, 2) if self.place is None else (self.place, ())
-
-
-class WrappingRetriever(BaseRetriever):
+class WrappingRetriever(Retriever):
     """A retriever made of others. It is remote if one of them is, and compares texts as the first that can.
 
     Args:
@@ -73,7 +41,7 @@ class WrappingRetriever(BaseRetriever):
         return next((member.similarity for member in self.members if member.similarity is not None), None)
 
 
-class IndexRetriever(BaseRetriever):
+class IndexRetriever(Retriever):
     """A retriever over passages known by position. A subclass says how to find positions."""
 
     passages: Passages
@@ -124,7 +92,7 @@ class NeuralRetriever(IndexRetriever):
         return similarity
 
 
-def reopened(connect: Callable[[str], BaseRetriever], name: str, fingerprint: str) -> BaseRetriever:
+def reopened(connect: Callable[[str], Retriever], name: str, fingerprint: str) -> Retriever:
     """Return the retriever that a pickle names."""
     retriever = connect(name)
     if retriever.fingerprint != fingerprint:

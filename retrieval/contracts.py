@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import isfinite
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,11 +26,10 @@ class Passages(Protocol):
     def __getitem__(self, position: int, /) -> Passage: ...
 
 
-@runtime_checkable
-class Retriever(Protocol):
+class Retriever(ABC):
     """Finds passages. Given to a program, never global; safe to call from several threads.
 
-    `BaseRetriever` says most of this for its subclasses.
+    A subclass writes `batch`, and overrides what it has beside it.
     """
 
     name: str
@@ -38,18 +38,19 @@ class Retriever(Protocol):
     fingerprint: str
     """Identity of the index behind it: changes with corpus, checkpoint and settings."""
 
-    remote: bool
+    remote: bool = False
     """Whether a search waits for another process. Such a search is given up when a question's time is over."""
+
+    passages: Passages | None = None
+    """The corpus, or None if it is not in this process."""
+
+    place: Callable[[], Retriever] | None = None
+    """Opens the same retriever in another process; None for one that has no place of its own."""
 
     @property
     def similarity(self) -> Similarity | None:
-        """Return the function that compares texts by the retriever's embeddings, or None if it has none."""
-        ...
-
-    @property
-    def passages(self) -> Passages | None:
-        """Return the corpus, or None if it is not in this process."""
-        ...
+        """Return the function that compares texts by the retriever's embeddings: None, for there are none."""
+        return None
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
         """Return the k best passages for the query, best first, with their scores; fewer if no more can be found.
@@ -57,11 +58,19 @@ class Retriever(Protocol):
         BM25, and what gathers by it, finds only passages that hold a word of the query; all others find as many as the
         corpus has.
         """
-        ...
+        return self.batch([query], k)[0]
 
+    @abstractmethod
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return one list of passages for each query, as single calls would."""
-        ...
+        """Return one list of passages for each query, best first, as single calls would."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Retriever:
+        """Return the retriever itself: copies of a program share it."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Let it travel to another process by its place, if it has one: an index is never written into a pickle."""
+        return object.__reduce_ex__(self, 2) if self.place is None else (self.place, ())
 
 
 def check_found(found: Any) -> list[Passage]:

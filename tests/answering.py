@@ -9,7 +9,7 @@ from typing import Any
 from dspy.lm15 import Request, Response
 from fakes import ScriptedEngine
 
-from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval import Passage, Retriever
 
 _VALUE = r"\[\[ ## {} ## \]\]\n(.*?)\n\n(?:\[\[ ## |Respond with)"
 
@@ -79,7 +79,7 @@ class AnsweringEngine(ScriptedEngine):
         return [repr(asked) for asked in self.asked]
 
 
-class TableRetriever(BaseRetriever):
+class TableRetriever(Retriever):
     """Finds the passages whose titles are listed for the query; each one's id is its title."""
 
     name = "table"

@@ -6,7 +6,7 @@ from typing import Any
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
-from questree.retrieval import BaseRetriever, Passage, Span
+from questree.retrieval import Passage, Retriever, Span
 
 
 class ScriptedEngine:
@@ -55,7 +55,7 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class ListRetriever(BaseRetriever):
+class ListRetriever(Retriever):
     """Gives the passage that is listed for exactly this query, and remembers what it was asked."""
 
     name = "list"
@@ -73,7 +73,7 @@ class ListRetriever(BaseRetriever):
         return [self(query, k) for query in queries]
 
 
-class GivingRetriever(BaseRetriever):
+class GivingRetriever(Retriever):
     """Gives its passages in their order, whatever is asked, and remembers what and how many."""
 
     name, fingerprint = "table", "table-1"

@@ -7,7 +7,7 @@ from dspy.lm15 import Config, Message, Request
 
 from questree.data import Question
 from questree.metrics import normalise
-from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval import Passage, Retriever
 from questree.simulate import Traits, simulated_lm
 
 SURE = Traits(knows=1, reads=1, misreads=0, plans=1, plans_shown=1, cites=1, cites_shown=1, trusts=1, malformed=0)
@@ -79,7 +79,7 @@ TEXTS = {
 PASSAGES = {title: Passage(id=f"p{n}", title=title, text=text) for n, (title, text) in enumerate(TEXTS.items())}
 
 
-class TitleRetriever(BaseRetriever):
+class TitleRetriever(Retriever):
     """Finds the passage with the most of the query's words, the title's counting twice."""
 
     name = "title"

@@ -14,7 +14,7 @@ from questree.lm import retries as waiting
 from questree.lm.failure import counting_failures
 from questree.lm.limits import Limits, limited, limits
 from questree.programs import PROGRAMS, Program, build
-from questree.retrieval import BaseRetriever, Passage, Retriever
+from questree.retrieval import Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.remote_requests import RemoteSettings
 
@@ -119,7 +119,7 @@ def retriever_report(
     return tally
 
 
-class _Compared(BaseRetriever):
+class _Compared(Retriever):
     """A retriever behind an address; its passages are compared with those of the index that it searches."""
 
     def __init__(self, remote: RemoteRetriever, index: Retriever, tally: Tally):

@@ -8,12 +8,12 @@ import dspy
 from dspy.lm15 import Request, Response
 
 from questree.data import load_task
-from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval import Passage, Retriever
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 
 
-class WordIndex(BaseRetriever):
+class WordIndex(Retriever):
     """The passages that share most words with the query, rare words counting more; there is no index to build."""
 
     name = "words"

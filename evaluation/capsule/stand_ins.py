@@ -11,7 +11,7 @@ from dspy.utils.exceptions import LMError
 from ...common.errors import QuestreeError
 from ...lm.failure import first_line
 from ...programs.modules.reader import LMReader
-from ...retrieval.base import BaseRetriever
+from ...retrieval import Retriever
 from ...retrieval.contracts import Similarity
 from ..stored_runs import StoredRun
 
@@ -20,7 +20,7 @@ def _refuse(*given: Any, **more: Any) -> NoReturn:
     raise AssertionError("a replay asks nothing outside the capsule")
 
 
-class _Retriever(BaseRetriever):
+class _Retriever(Retriever):
     """A retriever by its name and fingerprint alone."""
 
     batch = staticmethod(_refuse)

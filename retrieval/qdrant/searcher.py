@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
-from ..base import BaseRetriever, check_search, reopened
+from ..base import check_search, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
-from ..contracts import Similarity
+from ..contracts import Retriever, Similarity
 from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HIT_BYTES = 300
 
 
-class QdrantRetriever(BaseRetriever):
+class QdrantRetriever(Retriever):
     """BM25 gathers in the collection, and MaxSim over token embeddings puts in order, in one request (``prefetch``).
 
     Safe in several threads. As `GatherAndRerank`, it does not find a passage without any word of

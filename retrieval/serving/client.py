@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from ...common.forks import renew_in_forks
-from ..base import BaseRetriever, check_search, reopened
-from ..contracts import Similarity
+from ..base import check_search, reopened
+from ..contracts import Retriever, Similarity
 from ..passage import Passage
 from .access import TOKEN_VARIABLE, is_loopback, read_token
 from .remote_requests import (
@@ -35,7 +35,7 @@ _TEXTS_TOGETHER = 64
 """Texts, on each side, that are compared by one request: some 200 KB of paragraphs."""
 
 
-class RemoteRetriever(BaseRetriever):
+class RemoteRetriever(Retriever):
     """The retriever behind an address; safe in several threads.
 
     Its name and fingerprint are the server's, so that results do not depend on where an index is searched. An answer

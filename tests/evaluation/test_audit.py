@@ -10,13 +10,12 @@ from questree.data import Question, load_task
 from questree.evaluation import read_records
 from questree.evaluation.audit import audit, context_shares
 from questree.metrics import contains, passage_fingerprint
-from questree.retrieval import Passage
-from questree.retrieval.base import BaseRetriever
+from questree.retrieval import Passage, Retriever
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.retrieval.fusion import FusionRetriever
 
 
-class Corpus(BaseRetriever):
+class Corpus(Retriever):
     """Passages that nobody searches."""
 
     name = fingerprint = "corpus"

@@ -7,7 +7,7 @@ import pytest
 
 from questree.programs.demonstrations import is_exemplary
 from questree.programs.evidence_chain import EvidenceChain, EvidenceChainSettings
-from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval import Passage, Retriever
 
 Q = "Where did the painter of The Red Barge die?"
 BARGE = Passage(
@@ -20,7 +20,7 @@ DIED = {"fact": "Brenka Ostal died in Orvane.", "passage": 2, "quote": "She died
 FOUND = {Q: [BARGE, OTHER], "Brenka Ostal death": [OSTAL, OTHER]}
 
 
-class Found(BaseRetriever):
+class Found(Retriever):
     name = fingerprint = "found"
 
     def __init__(self, found: dict[str, list[Passage]] = FOUND) -> None:
@@ -41,7 +41,7 @@ def reply(*facts: Any, missing: Any = (), answer: str = "Orvane", sure: bool = T
     }
 
 
-def ask(retriever: BaseRetriever | None = None, **settings: Any) -> Any:
+def ask(retriever: Retriever | None = None, **settings: Any) -> Any:
     return EvidenceChain(retriever or Found(), EvidenceChainSettings(**settings))(question=Q)
 
 

@@ -15,7 +15,7 @@ from questree.lm.failure import CallFailedError
 from questree.lm.limits import Limits, deadline, limited
 from questree.programs import SearChain, TreeOfReviews
 from questree.programs.tree import ReasoningTree
-from questree.retrieval import BaseRetriever
+from questree.retrieval import Retriever
 from questree.retrieval.duplicates import RetrieverDuplicates
 from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.client import RemoteRetriever
@@ -222,7 +222,7 @@ def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
     assert "gave an answer that cannot be used" in str(prediction.failure)
 
 
-class Comparing(BaseRetriever):
+class Comparing(Retriever):
     """A retriever whose comparisons a server does; it fails, or never answers."""
 
     name = fingerprint = "comparing"

@@ -8,7 +8,7 @@ from answering import Asked
 from flashrag_client import DEPARTURES, Course, FlashRAG, Script, Sentence, text_of
 
 from questree import program
-from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval import Passage, Retriever
 
 SCRIPTS = 100
 SUBJECTS = ("Kafka", "J. R. R. Tolkien", "Prague", "the Vltava", "Dr. Smith", "a-ha", "Álvaro Siza", "Washington, D.C.")
@@ -45,7 +45,7 @@ def script(number: int) -> Script:
     return Script(f"{words} {chance.choice(SUBJECTS)}?", tuple(replies), k=chance.randint(1, 4), corpus=24)
 
 
-class Ranked(BaseRetriever):
+class Ranked(Retriever):
     """Finds what a script says."""
 
     name = fingerprint = "ranked"
