@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.errors import QuestreeError
 from ..common.files import make_folder
 from .checkpoints import checkpoint_of
-from .corpora.corpus import BadLine, CorpusSource
+from .corpora.corpus import CorpusSource
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, read_manifest, seal
@@ -34,9 +34,6 @@ def build_index(
     settings: Any = None,
     precision: Any = "auto",
     cluster: Cluster | None = None,
-    corpus_format: str | None = None,
-    skip_bad: bool = False,
-    bad: list[BadLine] | None = None,
     overwrite: bool = False,
     progress: Report = lambda _: None,
 ) -> Path:
@@ -47,16 +44,14 @@ def build_index(
     that of an uninterrupted build. A failure before anything was encoded leaves nothing.
 
     Args:
-        corpus: a file or folder for ``read_corpus``, or passages.
+        corpus: a file or folder for ``read_corpus``, what that gives, or passages. If bad lines of it were left out,
+            their number is in the manifest.
         out: the index folder; it must not exist, unless ``overwrite`` and it holds an index.
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
         precision: in which the encoder computes; see `Encoder.load`.
         cluster: whose workers encode, one on each GPU (`connected`); else this process does, on one GPU or every core.
-        corpus_format: of the file; None to recognise it. See ``read_corpus``.
-        skip_bad: keep the corpus's good lines; the number of bad ones is in the manifest.
-        bad: a list to which the bad lines are appended.
         overwrite: replace the index that is at ``out``.
         progress: called with how far the build is.
 
@@ -66,10 +61,9 @@ def build_index(
         QuestreeError: if ``out`` is taken or being built, the disk is full, or the corpus is too small for PLAID.
     """
     chosen_kind(kind, 0)  # refused before the corpus is read
-    source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)
     order = {"settings": settings, "checkpoint": checkpoint, "precision": precision}
     with building(Path(out), overwrite=overwrite) as work:
-        record = store_corpus(work.folder, source, progress)
+        record = store_corpus(work.folder, _source(corpus), progress)
         _write(work, chosen_kind(kind, record.passages), record, {**order, "cluster": cluster, "report": progress})
     return Path(out)
 
@@ -79,9 +73,6 @@ def add_to_index(
     index: str | Path,
     *,
     cluster: Cluster | None = None,
-    corpus_format: str | None = None,
-    skip_bad: bool = False,
-    bad: list[BadLine] | None = None,
     progress: Report = lambda _: None,
 ) -> Path:
     """Add passages to an index and return its folder. The result is what building it from all of them gives.
@@ -93,9 +84,6 @@ def add_to_index(
         corpus: of the new passages.
         index: of ``build_index``.
         cluster: as for ``build_index``, like the others.
-        corpus_format: of the file.
-        skip_bad: keep the corpus's good lines.
-        bad: a list to which the bad lines are appended.
         progress: called with how far it is.
 
     Raises:
@@ -105,7 +93,6 @@ def add_to_index(
         CheckpointError: if the checkpoint by which it was built cannot be found.
     """
     folder = Path(index)
-    source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)
     read_manifest(folder)  # where there is no index, nothing is made
     with building(folder, overwrite=True) as work:
         manifest = read_manifest(folder)  # now nobody else can replace it
@@ -116,7 +103,7 @@ def add_to_index(
                 f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
                 "Build it again from the whole corpus."
             )
-        record = store_corpus(work.folder, source, progress, (manifest.corpus, PassageStore(held)))
+        record = store_corpus(work.folder, _source(corpus), progress, (manifest.corpus, PassageStore(held)))
         if kind.work:
             _link(held / kind.work, work.folder / kind.work)
         order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
@@ -125,6 +112,10 @@ def add_to_index(
         order |= {"cluster": cluster, "report": progress, "before": held}
         _write(work, kind, record, order)
     return folder
+
+
+def _source(corpus: str | Path | Iterable[Passage]) -> CorpusSource:
+    return corpus if isinstance(corpus, CorpusSource) else CorpusSource(corpus)
 
 
 def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ from .options import named_values, refuse
 from .screen import echo
 
 if TYPE_CHECKING:
-    from ..retrieval import BadLine
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.index_kind import Report
 
@@ -86,7 +85,7 @@ def index(
     """
 
     from ..data import MINI_CORPUS
-    from ..retrieval.corpora.corpus import CorpusSource
+    from ..retrieval.corpora.corpus import read_corpus
     from ..retrieval.indexes.cluster import connected
     from ..retrieval.linked.retriever import links_folder, make_links
     from .progress import progress_bars
@@ -109,21 +108,20 @@ def index(
     _check_encodes(kind, out if add else None, {"--on": on, "--checkpoint": checkpoint})
     if corpus == Path("mini") and not corpus.exists():
         corpus = MINI_CORPUS
-    bad: list[BadLine] = []
     given = named_values(values, "--set")
     with connected(on, workers) if on else nullcontext() as cluster, progress_bars() as bars:
-        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad}
+        source = read_corpus(corpus, corpus_format=form, skip_bad=skip_bad)
         order = {"checkpoint": checkpoint, "overwrite": overwrite}
         if engine is not None:
-            said = _uploaded(CorpusSource(corpus, **reading), engine, add, given, order, bars.index)
+            said = _uploaded(source, engine, add, given, order, bars.index)
         else:
-            reading |= {"cluster": cluster, "progress": bars.index}
-            said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
+            how = {"cluster": cluster, "progress": bars.index}
+            said = _built(source, cast(Path, out), add, kind, given, order, how)
             beside = links_folder(cast(Path, out))
             if beside != out and (links or beside.exists()):
                 make_links(cast(Path, out), bars.index)
                 said += f"\n{beside}: its links; use them with --retriever {quote(f'linked:{out}')}"
-    for line in bad:
+    for line in source.bad:
         echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
     echo(said)
 
@@ -140,13 +138,13 @@ def _check_encodes(kind: str, added_to: Path | None, encoding: dict[str, Any]) -
 
 
 def _built(
-    corpus: Path,
+    source: "CorpusSource",
     out: Path,
     add: bool,
     kind: str,
     values: dict[str, Any],
     order: dict[str, Any],
-    reading: dict[str, Any],
+    how: dict[str, Any],
 ) -> str:
     """Make or enlarge the index in a folder, and return what is said of it."""
     from ..common.text import readable_size
@@ -154,10 +152,10 @@ def _built(
     from ..retrieval.index_folder import KINDS
 
     if add:
-        add_to_index(corpus, out, **reading)
+        add_to_index(source, out, **how)
     else:
         settings = KINDS[kind].settings_of(values) if values else None
-        build_index(corpus, out, kind=kind, settings=settings, **order, **reading)
+        build_index(source, out, kind=kind, settings=settings, **order, **how)
     manifest = read_manifest(out)
     size = readable_size(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"

@@ -37,11 +37,14 @@ class BadLine:
 
 
 class CorpusSource:
-    """A corpus that is read once: its name, its passages, and how many of its lines are bad.
+    """A corpus that is read once: its name, its passages (also by iteration), and how many of its lines are bad.
 
     Args:
         corpus: a file or folder for `read_corpus`, or passages.
-        corpus_format, skip_bad, bad: as for `read_corpus`.
+        corpus_format, skip_bad: as for `read_corpus`.
+
+    Attributes:
+        bad: the lines that were left out so far.
     """
 
     def __init__(
@@ -50,17 +53,14 @@ class CorpusSource:
         *,
         corpus_format: str | None = None,
         skip_bad: bool = False,
-        bad: list[BadLine] | None = None,
     ) -> None:
         self._corpus, self._form = corpus, named_format(corpus_format) if corpus_format else None
-        self._skip_bad, self._bad = skip_bad, [] if bad is None else bad
-        self._before = len(self._bad)
+        self._skip_bad = skip_bad
+        self.bad: list[BadLine] = []
         self.name = Path(corpus).name if isinstance(corpus, (str, Path)) else "passages"
 
-    @property
-    def skipped(self) -> int:
-        """Return how many bad lines were left out so far."""
-        return len(self._bad) - self._before
+    def __iter__(self) -> Iterator[Passage]:
+        return self.passages()
 
     def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:
         """Yield passages that are there already, and then those of the corpus, whose ids must be new."""
@@ -70,19 +70,17 @@ class CorpusSource:
             yield from _once(self._corpus, seen)
             return
         path, count = Path(self._corpus), 0
-        for passage in _passages(path, self._form, seen, self._bad if self._skip_bad else None):
+        for passage in _passages(path, self._form, seen, self.bad if self._skip_bad else None):
             count += 1
             yield passage
-        if left_out := self._bad[self._before :]:
-            logger.warning("%s", _described(path, left_out))
+        if self.bad:
+            logger.warning("%s", _described(path, self.bad))
         if not count:
             raise CorpusError(f"{path} holds no passage. Expected one JSON object or tab-separated passage a line.")
 
 
-def read_corpus(
-    path: str | Path, *, corpus_format: str | None = None, skip_bad: bool = False, bad: list[BadLine] | None = None
-) -> Iterator[Passage]:
-    """Yield the passages of a corpus; it is never held whole, only its ids.
+def read_corpus(path: str | Path, *, corpus_format: str | None = None, skip_bad: bool = False) -> CorpusSource:
+    """Return the passages of a corpus, to go through once; it is never held whole, only its ids.
 
     The forms are JSON lines (``id`` or ``_id``, ``title``, ``text``; without an id the line's number is it), ColBERT's
     and DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge
@@ -91,14 +89,13 @@ def read_corpus(
     Args:
         path: a file, or the folder of an archive.
         corpus_format: one of ``FORMATS``; by default the name and the first line decide.
-        skip_bad: keep the good lines; the bad ones are counted and named in a warning at the end.
-        bad: a list to which the bad lines are appended, for whoever reports them.
+        skip_bad: keep the good lines; the bad ones are named in a warning at the end, and are `CorpusSource.bad`.
 
     Raises:
         CorpusError: if there is no such file or format, no passage in it, or a bad line (with ``skip_bad``: many of
             them, and more than passages).
     """
-    return CorpusSource(path, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad).passages()
+    return CorpusSource(path, corpus_format=corpus_format, skip_bad=skip_bad)
 
 
 def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:

@@ -60,7 +60,7 @@ def store_corpus(
     if not count:
         raise CorpusError("The corpus holds no passage: there is nothing to index.")
     name, skipped = (f"{record.name} + {source.name}", record.skipped) if record else (source.name, 0)
-    return CorpusRecord(name=name, sha256=digest, passages=count, skipped=skipped + source.skipped)
+    return CorpusRecord(name=name, sha256=digest, passages=count, skipped=skipped + len(source.bad))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import tarfile
 import pytest
 
 from questree.common.errors import CorpusError
-from questree.retrieval import BadLine, read_corpus
+from questree.retrieval import read_corpus
 from questree.retrieval.corpora import corpus
 from questree.retrieval.corpora.corpus import FORMATS
 
@@ -74,7 +74,7 @@ def test_kilt_articles_are_cut_into_a_hundred_words(tmp_path):
 
 def test_a_form_may_be_named_and_an_unknown_one_names_those_there_are(tmp_path):
     file = written(tmp_path / "c.txt", '{"id": "a"}\t"b ""c"""')
-    assert [next(read_corpus(file, corpus_format=form)).text for form in ("colbert-tsv", "dpr-tsv")] == [
+    assert [next(iter(read_corpus(file, corpus_format=form))).text for form in ("colbert-tsv", "dpr-tsv")] == [
         '"b ""c"""',
         'b "c"',
     ]
@@ -84,7 +84,7 @@ def test_a_form_may_be_named_and_an_unknown_one_names_those_there_are(tmp_path):
 
 def test_a_long_passage_may_hold_a_quotation_mark(tmp_path):
     path = written(tmp_path / "long.tsv", "id\ttext", '1\t"He said ""yes"" ' + "and no " * 30_000 + '"')
-    assert len(next(read_corpus(path)).text) > 200_000
+    assert len(next(iter(read_corpus(path))).text) > 200_000
 
 
 # HotpotQA's archive
@@ -132,9 +132,9 @@ def test_a_bad_abstract_is_named_by_file_and_line(tmp_path, abstracts):
     path = archive(tmp_path / "abstracts.tar.bz2", abstracts)
     with pytest.raises(CorpusError, match=r"abstracts.tar.bz2 \(enwiki/AB/wiki_00.bz2\), line 2: .*earlier line"):
         ids(path)
-    bad: list[BadLine] = []
-    assert ids(path, skip_bad=True, bad=bad) == ["12", "13", "15"]
-    assert [(line.number, "AB/wiki_00" in line.file) for line in bad] == [(2, True)]
+    kept = read_corpus(path, skip_bad=True)
+    assert [passage.id for passage in kept] == ["12", "13", "15"]
+    assert [(line.number, "AB/wiki_00" in line.file) for line in kept.bad] == [(2, True)]
 
 
 def test_an_archive_or_folder_that_cannot_be_read_is_told(tmp_path, abstracts):
@@ -197,19 +197,19 @@ def test_a_bad_line_is_named(tmp_path, name, line, problem):
 
 def test_good_lines_are_kept_and_bad_ones_reported(tmp_path, caplog):
     file = written(tmp_path / "c.jsonl", GOOD["c.jsonl"], "nonsense", '{"id": "c"}', '{"id": "d", "text": "y"}')
-    bad: list[BadLine] = []
+    kept = read_corpus(file, skip_bad=True)
     with caplog.at_level(logging.WARNING):
-        assert ids(file, skip_bad=True, bad=bad) == ["a", "d"]
-    assert [line.number for line in bad] == [2, 3]
+        assert [passage.id for passage in kept] == ["a", "d"]
+    assert [line.number for line in kept.bad] == [2, 3]
     assert "2 bad lines left out" in caplog.text
     assert "line 3: its `text`: Field required" in caplog.text
 
 
 def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
     rows = [DPR_HEAD, '1\t"One."\tA', '2\t"Two breaks', 'here."\tB', '3\tA 12" disc.\tC']
-    bad: list[BadLine] = []
-    assert ids(written(tmp_path / "c.tsv", *rows), skip_bad=True, bad=bad) == ["1", "3"]
-    assert [one.number for one in bad] == [3, 4]
+    kept = read_corpus(written(tmp_path / "c.tsv", *rows), skip_bad=True)
+    assert [passage.id for passage in kept] == ["1", "3"]
+    assert [one.number for one in kept.bad] == [3, 4]
 
 
 def test_a_header_of_other_columns_is_refused(tmp_path):
@@ -227,7 +227,7 @@ def test_nothing_to_read_is_an_error(tmp_path):
 
 def test_reading_is_streamed(tmp_path):
     file = written(tmp_path / "c.jsonl", '{"text": "first"}', "a bad line that is never reached")
-    assert next(read_corpus(file)).text == "first"
+    assert next(iter(read_corpus(file))).text == "first"
 
 
 @pytest.mark.parametrize(("good", "bad", "wrong"), [(0, 15, 11), (12, 15, 13), (20, 15, None)])

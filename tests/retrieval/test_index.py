@@ -10,7 +10,7 @@ from manifests import rewrite_manifest
 from reliability.tiny_encoders import save_encoder
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
-from questree.retrieval import BM25Retriever, Retriever, build_index, load_index, read_manifest
+from questree.retrieval import BM25Retriever, Retriever, build_index, load_index, read_corpus, read_manifest
 from questree.retrieval.encoders import load_model
 from questree.retrieval.index_folder import chosen_kind
 from questree.retrieval.indexes import construction
@@ -138,7 +138,7 @@ def test_a_bad_corpus_leaves_nothing(tmp_path):
     with pytest.raises(CorpusError, match="line 2"):
         build_index(corpus, tmp_path / "index", kind="bm25")
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
-    built = build_index(corpus, tmp_path / "index", kind="bm25", skip_bad=True)
+    built = build_index(read_corpus(corpus, skip_bad=True), tmp_path / "index", kind="bm25")
     assert (read_manifest(built).corpus.passages, read_manifest(built).corpus.skipped) == (1, 1)
     load_index(built, corpus=corpus)
 
