@@ -169,7 +169,7 @@ def _write(order: Order) -> Written:
     return Written(asdict(settings))
 
 
-def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> BM25Retriever:
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> BM25Retriever:
     return BM25Retriever.load(folder, passages, manifest.fingerprint, BM25.stored(manifest))
 
 

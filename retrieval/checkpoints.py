@@ -66,18 +66,11 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
     return Checkpoint(str(name or EMBEDDED), folder, json_hash(hashes, ascii=True)[:16])
 
 
-def checkpoint_of(
-    index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object = None
-) -> Checkpoint:
-    """Return the checkpoint by which an index was built.
-
-    Args:
-        find: gives a checkpoint by its name.
-        name: where the checkpoint is now; None if it is where it was.
-    """
+def checkpoint_of(index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint]) -> Checkpoint:
+    """Return the checkpoint by which an index was built; ``find`` gives one by its name."""
     if manifest.checkpoint is None:
         raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
-    return unchanged(index, manifest.checkpoint, find(str(name or manifest.checkpoint.name)))
+    return unchanged(index, manifest.checkpoint, find(manifest.checkpoint.name))
 
 
 def unchanged(index: object, built_with: CheckpointRecord, found: Checkpoint) -> Checkpoint:
@@ -85,8 +78,7 @@ def unchanged(index: object, built_with: CheckpointRecord, found: Checkpoint) ->
     if found.fingerprint != built_with.fingerprint:
         raise IndexRefused(
             f"{index} is stale: it was built with the checkpoint {built_with.name} ({built_with.fingerprint}), and "
-            f"{found.folder} is another ({found.fingerprint}). Build it again, or name the checkpoint that it was "
-            "built with (--checkpoint)."
+            f"{found.folder} is another ({found.fingerprint}). Build it again, or put the former one back in its place."
         )
     return found
 

@@ -27,9 +27,9 @@ class PairModel:
         self._longest = min(longest, tokenizer.model_max_length, room)
 
     @classmethod
-    def load(cls, model: str | Path, device: str | None = None, longest: int = _LONGEST) -> PairModel:
+    def load(cls, model: str | Path, longest: int = _LONGEST) -> PairModel:
         """Load a model by hub name or folder."""
-        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
+        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model)
         return cls(loaded, tokenizer, longest)
 
     def logits(self, text: str, others: Sequence[str]) -> torch.Tensor:

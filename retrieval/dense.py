@@ -113,10 +113,8 @@ def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) 
     return SentenceEncoder.load(found, Usage(**usage), precision)
 
 
-def _load(
-    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
-) -> DenseRetriever:
-    found = checkpoint_of(folder, manifest, find_sentence_checkpoint, checkpoint)
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> DenseRetriever:
+    found = checkpoint_of(folder, manifest, find_sentence_checkpoint)
     settings, dim = DENSE.stored(manifest), int(manifest.settings["dim"])
     usage = Usage(**{field: manifest.settings[field] for field in Usage.__dataclass_fields__})
     encoder = SentenceEncoder.load(found, usage, "auto")

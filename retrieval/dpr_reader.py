@@ -59,15 +59,12 @@ class DPRReader:
         self._lock = threading.Lock()
 
     @classmethod
-    def load(
-        cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None, device: str | None = None
-    ) -> DPRReader:
+    def load(cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None) -> DPRReader:
         """Load a reader by hub name or folder, on the GPU if there is one.
 
         Args:
             model: a folder of ``questree train-reader`` or ``calibrate-reader``, or a reader in DPR's published layout.
             threshold: by default the one stored with the reader, else 1.5.
-            device: ``cuda`` or ``cpu``.
 
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
@@ -77,10 +74,10 @@ class DPRReader:
         if manifest.kind == "lm":
             raise CheckpointError(f"{model} holds the threshold of an LM, not a model that could be loaded.")
         if manifest.kind == "spans":
-            loaded, tokenizer = SpanModel.load(Path(model).expanduser(), device=device)
+            loaded, tokenizer = SpanModel.load(Path(model).expanduser())
             weights = ""  # trained here: its manifest tells on what
         else:
-            loaded, tokenizer, _ = load_model("DPRReader", name, device=device)
+            loaded, tokenizer, _ = load_model("DPRReader", name)
             weights = folder_hash(name, loaded)
         own = DEFAULT_THRESHOLD if manifest.threshold is None else manifest.threshold
         return cls(

@@ -93,15 +93,12 @@ class CrossEncoderDuplicates:
         self._model = model
 
     @classmethod
-    def load(
-        cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None, device: str | None = None
-    ) -> CrossEncoderDuplicates:
+    def load(cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None) -> CrossEncoderDuplicates:
         """Load a cross-encoder by hub name or folder.
 
         Args:
             model: a sequence classifier; of two classes or more the last one means duplicate.
             threshold: the probability from which two queries count as the same; by default .5, as the authors have it.
-            device: by default the GPU if there is one.
 
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
@@ -109,7 +106,7 @@ class CrossEncoderDuplicates:
         from .cross_encoder import PairModel
         from .encoders import folder_hash
 
-        loaded = PairModel.load(model, device, _LONGEST)
+        loaded = PairModel.load(model, _LONGEST)
         probability = DEFAULT_PROBABILITY if threshold is None else threshold
         return cls(str(model), probability, loaded, folder_hash(model, loaded.model))
 

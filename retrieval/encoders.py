@@ -159,17 +159,16 @@ def precision_of(wanted: str, device: str, on_gpu: str) -> str:
     return found
 
 
-def load_model(model_class: str, name: str | Path, *, device: str | None = None) -> tuple[Any, Any, str]:
-    """Load a transformers model; return it in evaluation mode, its fast tokenizer, and the device that it is on.
+def load_model(model_class: str, name: str | Path) -> tuple[Any, Any, str]:
+    """Return a transformers model for inference its fast tokenizer, and its device: the GPU if there is one.
 
     Args:
         model_class: of transformers, such as ``DPRReader``.
         name: a folder, or a name on the hub (then it is downloaded once).
-        device: ``cuda``, ``cpu``; by default the GPU if there is one.
     """
     import transformers
 
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     found = {"local_files_only": Path(name).expanduser().is_dir(), "trust_remote_code": False}
     try:
         check_weights(Path(name).expanduser())
@@ -187,7 +186,7 @@ def load_model(model_class: str, name: str | Path, *, device: str | None = None)
     # transformers draws what is missing at random and goes on; only a pooler, which nothing here uses, may be missing
     if missing := sorted(key for key in weights["missing_keys"] if "pooler" not in key):
         raise CheckpointError(f"{name} is no {model_class}: it has no weights for {missing[0]}. Name another model.")
-    return model.to(chosen).eval(), tokenizer, chosen
+    return model.to(device).eval(), tokenizer, device
 
 
 @contextlib.contextmanager

@@ -32,7 +32,6 @@ def build_index(
     kind: str = AUTO,
     checkpoint: str | Path | None = None,
     settings: Any = None,
-    precision: Any = "auto",
     cluster: Cluster | None = None,
     overwrite: bool = False,
     progress: Report = lambda _: None,
@@ -50,7 +49,6 @@ def build_index(
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
-        precision: in which the encoder computes; see `Encoder.load`.
         cluster: whose workers encode, one on each GPU (`connected`); else this process does, on one GPU or every core.
         overwrite: replace the index that is at ``out``.
         progress: called with how far the build is.
@@ -61,7 +59,7 @@ def build_index(
         QuestreeError: if ``out`` is taken or being built, the disk is full, or the corpus is too small for PLAID.
     """
     chosen_kind(kind, 0)  # refused before the corpus is read
-    order = {"settings": settings, "checkpoint": checkpoint, "precision": precision}
+    order = {"settings": settings, "checkpoint": checkpoint}
     with building(Path(out), overwrite=overwrite) as work:
         record = store_corpus(work.folder, _source(corpus), progress)
         _write(work, chosen_kind(kind, record.passages), record, {**order, "cluster": cluster, "report": progress})

@@ -46,7 +46,6 @@ def load_index(
     folder: str | Path,
     *,
     corpus: str | Path | Iterable[Passage] | None = None,
-    checkpoint: str | Path | None = None,
     full_check: bool = True,
 ) -> IndexRetriever:
     """Load the retriever of an index folder; nothing is unpickled.
@@ -54,7 +53,6 @@ def load_index(
     Args:
         folder: of ``build_index``.
         corpus: refuse the index if it was not built from exactly these passages.
-        checkpoint: where the encoder is now, if it moved; it must be the same.
         full_check: compare the checksums of all files (about 1.4 GB a second), not only their sizes.
 
     Raises:
@@ -62,7 +60,7 @@ def load_index(
         CheckpointError: if its checkpoint cannot be found or loaded.
     """
     folder = Path(folder)
-    manifest, retriever = read_index(folder, partial(_loaded, folder, checkpoint), full=full_check)
+    manifest, retriever = read_index(folder, partial(_loaded, folder), full=full_check)
     if corpus is not None:
         from .corpora.corpus import CorpusSource
 
@@ -76,12 +74,10 @@ def load_index(
     return retriever
 
 
-def _loaded(
-    index: Path, checkpoint: str | Path | None, place: Path, manifest: IndexManifest
-) -> tuple[IndexManifest, IndexRetriever]:
+def _loaded(index: Path, place: Path, manifest: IndexManifest) -> tuple[IndexManifest, IndexRetriever]:
     kind = known_kind(index, manifest)
     try:
-        return manifest, kind.load(place, manifest, PassageStore(place), checkpoint)
+        return manifest, kind.load(place, manifest, PassageStore(place))
     except (IndexRefused, CheckpointError):
         raise
     except (KeyError, TypeError, QuestreeError) as problem:

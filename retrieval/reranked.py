@@ -53,9 +53,7 @@ class RerankedRetriever(WrappingRetriever):
         self.candidates, self._scorer = candidates, scorer
 
     @classmethod
-    def load(
-        cls, retriever: Retriever, model: str | Path, *, candidates: int = CANDIDATES, device: str | None = None
-    ) -> RerankedRetriever:
+    def load(cls, retriever: Retriever, model: str | Path, *, candidates: int = CANDIDATES) -> RerankedRetriever:
         """Load a model by hub name or folder, and put it in front of a retriever.
 
         Args:
@@ -63,13 +61,12 @@ class RerankedRetriever(WrappingRetriever):
             model: a cross-encoder, such as ``cross-encoder/ms-marco-MiniLM-L6-v2``; or ``colbert:`` and a checkpoint
                 of ColBERT's, such as ``colbert:colbert-ir/colbertv2.0``.
             candidates: passages that are scored for each query.
-            device: of a cross-encoder; by default the GPU if there is one.
 
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded, or gives more than one logit.
         """
         late = str(model).startswith(LATE)
-        scorer = LateInteraction.load(str(model)[len(LATE) :]) if late else CrossEncoder.load(model, device)
+        scorer = LateInteraction.load(str(model)[len(LATE) :]) if late else CrossEncoder.load(model)
         return cls(retriever, scorer, candidates)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
@@ -96,9 +93,9 @@ class CrossEncoder:
         self.name, self.fingerprint, self._model = name, weights_hash(model.model), model
 
     @classmethod
-    def load(cls, model: str | Path, device: str | None = None) -> CrossEncoder:
+    def load(cls, model: str | Path) -> CrossEncoder:
         """Load a sequence classifier by hub name or folder."""
-        loaded = PairModel.load(model, device)
+        loaded = PairModel.load(model)
         if (logits := loaded.model.config.num_labels) != 1:
             raise CheckpointError(f"{model} gives {logits} logits for a pair; a reranker gives one. Name another.")
         return cls(Path(model).name, loaded)

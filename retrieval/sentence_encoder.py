@@ -36,9 +36,7 @@ class SentenceEncoder(TextEncoder):
         tokenizer.padding_side = "right"  # batches are cut there
 
     @classmethod
-    def load(
-        cls, checkpoint: Checkpoint, usage: Usage, precision: str = "auto", device: str | None = None
-    ) -> SentenceEncoder:
+    def load(cls, checkpoint: Checkpoint, usage: Usage, precision: str = "auto") -> SentenceEncoder:
         """Load an encoder.
 
         Args:
@@ -46,12 +44,11 @@ class SentenceEncoder(TextEncoder):
             usage: of ``find_usage``.
             precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16
                 if it computes with that, else float32.
-            device: by default the GPU if there is one.
         """
-        model, tokenizer, chosen = load_model("AutoModel", checkpoint.folder, device=device)
+        model, tokenizer, device = load_model("AutoModel", checkpoint.folder)
         if tokenizer.pad_token_id is None:
             raise CheckpointError(f"{checkpoint.folder} cannot be used as a sentence encoder: it has no padding token.")
-        return cls(checkpoint, usage, precision_of(precision, chosen, "float16"), model, tokenizer)
+        return cls(checkpoint, usage, precision_of(precision, device, "float16"), model, tokenizer)
 
     @property
     def dim(self) -> int:

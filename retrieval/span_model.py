@@ -44,15 +44,15 @@ class SpanModel(torch.nn.Module):
         self.eval()
 
     @classmethod
-    def on_encoder(cls, name: str | Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
+    def on_encoder(cls, name: str | Path) -> tuple[SpanModel, Any]:
         """Return an untrained reader over an encoder, and its tokenizer; torch's random state draws the heads."""
-        encoder, tokenizer, chosen = load_model("AutoModel", name, device=device)
+        encoder, tokenizer, chosen = load_model("AutoModel", name)
         if not getattr(encoder.config, "hidden_size", None):
             raise CheckpointError(f"{name} is no BERT-like encoder: its configuration has no hidden size.")
         return cls(encoder).to(chosen), tokenizer
 
     @classmethod
-    def load(cls, folder: Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
+    def load(cls, folder: Path) -> tuple[SpanModel, Any]:
         """Load the reader that ``save`` left in a folder, and its tokenizer."""
         from safetensors.torch import load
         from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -68,7 +68,7 @@ class SpanModel(torch.nn.Module):
             raise CheckpointError(
                 f"The reader in {folder} cannot be loaded ({reason[0]}). Train it again."
             ) from problem
-        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer
+        return model.to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
 
     @property
     def device(self) -> torch.device:

@@ -107,7 +107,7 @@ class IndexKind:
         name: as in ``--kind`` and in the manifest.
         write: writes the index of ``Order.passages`` into ``Order.folder``. It may be called in a folder in which it
             was interrupted before, and leaves the same bytes as an uninterrupted call.
-        load: makes the retriever from folder, manifest, passages, and the checkpoint's present name if that changed.
+        load: makes the retriever from folder, manifest and passages.
         settings: the class of its settings; None if it has none.
         work: the folder, in the index under construction, of finished work that outlives an interruption. The finished
             index holds it if passages can be added.
@@ -119,7 +119,7 @@ class IndexKind:
     name: str
     description: str
     write: Callable[[Order], Written]
-    load: Callable[[Path, IndexManifest, PassageStore, str | Path | None], IndexRetriever]
+    load: Callable[[Path, IndexManifest, PassageStore], IndexRetriever]
     settings: type[Any] | None = None
     work: str = ""
     find: Callable[[str | Path | None], Any] | None = None

@@ -49,9 +49,9 @@ def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
     return encoder if nbits is None else PackingEncoder(encoder, nbits)
 
 
-def encoder_of(folder: Path, manifest: IndexManifest, checkpoint: str | Path | None) -> Encoder:
+def encoder_of(folder: Path, manifest: IndexManifest) -> Encoder:
     """Return the encoder of an index."""
-    found = checkpoint_of(folder, manifest, find_checkpoint, checkpoint)
+    found = checkpoint_of(folder, manifest, find_checkpoint)
     return EmbeddedQueries(found) if found.name == EMBEDDED else Encoder.load(found)
 
 

@@ -145,11 +145,9 @@ def _place(numbers: int) -> tuple[str, bool]:
     return "cpu", numbers * 4 <= _HELD_BYTES
 
 
-def _load(
-    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
-) -> ExactRetriever:
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> ExactRetriever:
     embeddings = Embeddings(folder / FOLDER, len(passages))
-    return ExactRetriever(passages, manifest.fingerprint, encoder_of(folder, manifest, checkpoint), embeddings)
+    return ExactRetriever(passages, manifest.fingerprint, encoder_of(folder, manifest), embeddings)
 
 
 EXACT = IndexKind(

@@ -73,10 +73,8 @@ def _write(order: Order) -> Written:
     return replace(written, settings=written.settings | asdict(settings))
 
 
-def _load(
-    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
-) -> PlaidRetriever:
-    encoder = encoder_of(folder, manifest, checkpoint)
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> PlaidRetriever:
+    encoder = encoder_of(folder, manifest)
     with colbert_ready():
         try:
             scorer = open_scorer(folder / PLAID_FOLDER)

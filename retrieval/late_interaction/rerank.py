@@ -108,13 +108,11 @@ def _write(order: Order) -> Written:
     return replace(written, settings=written.settings | asdict(settings) | gathering.settings)
 
 
-def _load(
-    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
-) -> GatherAndRerank:
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> GatherAndRerank:
     settings = RERANK.stored(manifest)
     return GatherAndRerank(
-        BM25.load(folder, manifest, passages, None),
-        encoder_of(folder, manifest, checkpoint),
+        BM25.load(folder, manifest, passages),
+        encoder_of(folder, manifest),
         Embeddings(folder / FOLDER, len(passages)),
         Packing(int(manifest.settings["dim"]), settings.nbits),
         fingerprint=manifest.fingerprint,

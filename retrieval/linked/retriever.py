@@ -100,7 +100,7 @@ def _write(order: Order) -> Written:
     return written
 
 
-def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> LinkedRetriever:
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> LinkedRetriever:
     words = BM25Retriever.load(folder, passages, manifest.fingerprint, BM25.stored(manifest))
     own = folder.parent.with_name(f"{folder.parent.name}.choice.json")  # beside the index, not in a version of it
     choice = Choice.load(own) if own.exists() else Choice.load()

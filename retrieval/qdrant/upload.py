@@ -13,7 +13,6 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ...common.errors import IndexRefused
 from ...common.manifests import installed_versions
@@ -45,7 +44,6 @@ def upload(
     *,
     checkpoint: str | Path | None = None,
     settings: QdrantSettings | None = None,
-    precision: Any = "auto",
     overwrite: bool = False,
     progress: Report = lambda _: None,
 ) -> IndexManifest:
@@ -54,15 +52,14 @@ def upload(
     If it is interrupted, even killed, the same call continues it; if all is there, nothing is done.
 
     Args:
-        precision: in which the encoder computes; see `Encoder.load`. ``auto`` goes on with that of the machine which
-            began.
         overwrite: delete the index that the address has, if it is another one.
         progress: called with how far it is.
     """
     collection, chosen = Collection(QdrantAddress.parse(address)), settings or QdrantSettings()
     there = collection.state()
     with _stored(source, progress) as (record, passages):
-        if precision == "auto" and there is not None and there.manifest.corpus.sha256 == record.sha256:
+        precision = "auto"
+        if there is not None and there.manifest.corpus.sha256 == record.sha256:
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
         encoder = Encoder.load(find_checkpoint(checkpoint), precision)
         progress(BuildProgress("weighing words", 0, 0))

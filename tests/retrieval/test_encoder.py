@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertModel
 
-from questree.common.errors import CheckpointError, IndexRefused
+from questree.common.errors import CheckpointError
 from questree.retrieval import build_index, encoders, load_index, read_manifest
 from questree.retrieval.late_interaction.checkpoint import find_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
@@ -186,8 +186,6 @@ def test_each_kind_of_index_holds_them(kind, case, written, passages, tmp_path):
         assert index(wanted.shown(), k=1)[0].text == wanted.text
     same, other = index.similarity(["kelp is north"], ["kelp is north", "amber summit"])[0]
     assert same > 0.999 > other
-    with pytest.raises(IndexRefused, match="built with the checkpoint"):
-        load_index(out, checkpoint=written["no prefixes, no filling, nothing skipped"])
 
 
 @pytest.mark.parametrize("changed", ["1_Dense/model.safetensors", "1_Dense/config.json", "modules.json"])

@@ -18,7 +18,7 @@ from questree.retrieval.base import reopened
 from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.index_kind import named_settings
-from questree.retrieval.late_interaction import encoder
+from questree.retrieval.late_interaction.encoder import Encoder
 from questree.retrieval.qdrant import upload as uploading
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
@@ -207,9 +207,14 @@ def test_another_index_is_not_written_over(place, passages, tiny_checkpoint, tin
 
 
 def test_a_machine_that_computes_otherwise_goes_on_as_it_was_begun(place, passages, tiny_checkpoint, monkeypatch):
-    made = {upload(passages[:20], at := _true(place), checkpoint=tiny_checkpoint, precision="bfloat16").fingerprint}
-    monkeypatch.setattr(encoder, "precision_of", lambda *_: "float32")
-    made.add(upload(passages[:20], at, checkpoint=tiny_checkpoint).fingerprint)
+    load, at, made = Encoder.load, _true(place), set()
+    for usual in ("bfloat16", "float32"):  # on each machine
+
+        def loaded(checkpoint, precision, usual=usual):
+            return load(checkpoint, usual if precision == "auto" else precision)
+
+        monkeypatch.setattr(Encoder, "load", loaded)
+        made.add(upload(passages[:20], at, checkpoint=tiny_checkpoint).fingerprint)
     assert len(made) == 1
 
 
