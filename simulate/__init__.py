@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .mind import Mind as Mind
     from .recorded import RecordedMind as RecordedMind
     from .recorded import recorded_lm as recorded_lm
-    from .recordings import FLAGS_BELOW as FLAGS_BELOW
     from .recordings import read_recordings as read_recordings
     from .server import create_app as create_app
     from .server import running as running

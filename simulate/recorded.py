@@ -35,7 +35,7 @@ class RecordedMind(Mind):
 
     - Its plan is the recorded tree, whatever demonstrations the prompt holds.
     - Its memory of a recorded query is the closed-book answer, or none where its log-probability is under
-      ``flags_below``: the recorded model itself never said that it did not know.
+      `FLAGS_BELOW`: the recorded model itself never said that it did not know.
     - Its reading of a passage is the open-book answer where the passage supports the question, and its confidence is
       the mean token probability. The recording does not say which passages stood in the prompt, and has no reading
       of any other passage: in those it finds nothing.
@@ -58,22 +58,15 @@ class RecordedMind(Mind):
         recordings: by question id.
         traits: malformed replies, citing, latency and the rates for queries that were not recorded; measured
             from the recordings where None.
-        flags_below: see `FLAGS_BELOW`.
     """
 
     kind = "recorded"
 
-    def __init__(
-        self,
-        questions: Sequence[Question],
-        recordings: dict[str, Recording],
-        traits: Traits | None = None,
-        flags_below: float = FLAGS_BELOW,
-    ):
+    def __init__(self, questions: Sequence[Question], recordings: dict[str, Recording], traits: Traits | None = None):
         questions = [remembered(add_titles(question)) for question in questions]
         planned = [adopt_plan(question, recordings[question.id]) for question in questions]
-        super().__init__(World(planned), traits or measure_traits(questions, recordings, flags_below))
-        self.recordings, self.flags_below, self.annotated = recordings, flags_below, tuple(questions)
+        super().__init__(World(planned), traits or measure_traits(questions, recordings))
+        self.recordings, self.annotated = recordings, tuple(questions)
         self._nodes: dict[str, tuple[RecordedNode, Question]] = {}
         for question in planned:
             for node in recordings[question.id].nodes:
@@ -81,10 +74,10 @@ class RecordedMind(Mind):
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of the questions, the recordings and the settings."""
+        """Return a hash of the questions, the recordings and the traits."""
         state = {
             "traits": json.loads(self.traits.identity()),
-            "flags_below": self.flags_below,
+            "flags_below": FLAGS_BELOW,
             "questions": [q.model_dump(mode="json", exclude=unknown_of(q)) for q in self.annotated],
             "recordings": {q.id: self.recordings[q.id].model_dump(mode="json") for q in self.annotated},
         }
@@ -95,7 +88,7 @@ class RecordedMind(Mind):
         said = self._memory(query)
         if said is None:
             return super().believes(query)
-        return said.answer if said.known and said.logprob >= self.flags_below else None
+        return said.answer if said.known and said.logprob >= FLAGS_BELOW else None
 
     def recalls(self, query: str) -> str | None:
         """Return the recorded memory, sure or not; in a sample, as often as its tokens are probable."""
@@ -173,13 +166,10 @@ class RecordedMind(Mind):
         return Reading(node.open_book.answer, round(min(math.exp(node.open_book.logprob), 1.0), 3))
 
 
-def recorded_lm(
-    path: Path | str, traits: Traits | None = None, flags_below: float = FLAGS_BELOW, **settings: Any
-) -> dspy.LM:
+def recorded_lm(path: Path | str, **settings: Any) -> dspy.LM:
     """Return an LM that says what a real one said, as the file has it; ``settings`` are those of `dspy.LM`.
 
     Raises:
         QuestreeError: if the file cannot be read as questions with recordings.
     """
-    questions, recordings = read_recordings(Path(path))
-    return lm_of(RecordedMind(questions, recordings, traits, flags_below), **settings)
+    return lm_of(RecordedMind(*read_recordings(Path(path))), **settings)

@@ -101,7 +101,7 @@ def read_recordings(path: Path) -> tuple[list[Question], dict[str, Recording]]:
     return questions, recordings
 
 
-def measure_traits(questions: Sequence[Question], recordings: dict[str, Recording], flags_below: float) -> Traits:
+def measure_traits(questions: Sequence[Question], recordings: dict[str, Recording]) -> Traits:
     """Measure the recorded model's own rates, over the sub-questions that align with annotated steps.
 
     ``knows``: sure and right. ``invents``: sure and wrong, of those not known. ``completes``: right, sure or not.
@@ -118,7 +118,7 @@ def measure_traits(questions: Sequence[Question], recordings: dict[str, Recordin
         if step.answer
     ]
     recalled = [contains(node.closed_book.answer, answer) for node, answer in pairs]
-    sure = [node.closed_book.known and node.closed_book.logprob >= flags_below for node, _ in pairs]
+    sure = [node.closed_book.known and node.closed_book.logprob >= FLAGS_BELOW for node, _ in pairs]
     right = sum(one and other for one, other in zip(sure, recalled, strict=True))
     read, count = sum(contains(node.open_book.answer, answer) for node, answer in pairs), len(pairs)
     traits = Traits(

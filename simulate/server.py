@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from dspy.lm15 import Config, Message, Request, Response
-from pydantic import BaseModel, Field, model_validator
+from dspy.lm15 import LM15Error, Request, Response, request_from_openai_chat
 
 from ..retrieval.serving.listener import running as app_running
 from ..retrieval.serving.listener import serve as serve_app
@@ -23,54 +22,22 @@ if TYPE_CHECKING:
     from starlette.responses import Response as HttpResponse
 
 
-class _Text(BaseModel):
-    type: Literal["text"]
-    text: str
+_UNDERSTOOD = ("model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "n")
+"""The fields of a chat completion request that mean something here; others are ignored."""
 
 
-class _Said(BaseModel):
-    role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[_Text]
+def request_of(body: Mapping[str, Any]) -> Request:
+    """Return a chat completion request as an engine takes it.
 
-    @property
-    def text(self) -> str:
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
-
-
-class Completion(BaseModel):
-    """A chat completion request, with the fields that mean something here; others are ignored."""
-
-    model: str
-    messages: list[_Said] = Field(min_length=1)
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    max_tokens: int | None = Field(default=None, ge=1)
-    max_completion_tokens: int | None = Field(default=None, ge=1)
-    n: int = Field(default=1, ge=1, le=16)
-    seed: int | None = None
-    stream: bool = False
-    stream_options: dict[str, bool] = {}
-
-    @model_validator(mode="after")
-    def _ends_with_the_user(self) -> Completion:
-        if self.messages[-1].role != "user":
-            raise ValueError("the last message must be the user's")
-        return self
-
-    def request(self) -> Request:
-        """Return the same as an engine takes it."""
-        system = "\n".join(said.text for said in self.messages if said.role in ("system", "developer"))
-        turns = [said for said in self.messages if said.role in ("user", "assistant")]
-        config = Config(
-            max_tokens=self.max_tokens or self.max_completion_tokens,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            seed=self.seed,
-        )
-        messages = tuple(
-            Message.user(turn.text) if turn.role == "user" else Message.assistant(turn.text) for turn in turns
-        )
-        return Request(model=self.model, messages=messages, system=system or None, config=config)
+    Raises:
+        Refused: it is none that OpenAI would take, or asks for several replies.
+    """
+    fields = {name: body[name] for name in _UNDERSTOOD if body.get(name) is not None and (name, body[name]) != ("n", 1)}
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()  # half of a character is none
+        return request_from_openai_chat(fields)
+    except (LM15Error, TypeError, ValueError) as error:
+        raise Refused(400, str(error), "invalid_request") from error
 
 
 def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> FastAPI:
@@ -88,14 +55,13 @@ def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -
     mind, replies = engine.mind, AsyncSimulatedEngine(engine)
     names = [mind.kind, f"{mind.kind}-{mind.fingerprint}"]
 
-    async def complete(asked: Completion) -> HttpResponse:
-        if asked.model not in names:
-            raise Refused(404, f"no model {asked.model!r} here; there is {names[0]!r}", "model_not_found")
-        responses = [await replies.complete(asked.request()) for _ in range(asked.n)]
-        whole = chat_completion(asked.model, responses)
-        if not asked.stream:
+    async def complete(body: dict[str, Any]) -> HttpResponse:
+        if body.get("model") not in names:
+            raise Refused(404, f"no model {body.get('model')!r} here; there is {names[0]!r}", "model_not_found")
+        whole = chat_completion(await replies.complete(request_of(body)))
+        if not body.get("stream"):
             return JSONResponse(whole)
-        sent = chunks(whole, with_usage=asked.stream_options.get("include_usage", False))
+        sent = chunks(whole, with_usage=bool((body.get("stream_options") or {}).get("include_usage")))
         events = (f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in (*sent, "[DONE]"))
         return StreamingResponse(events, media_type="text/event-stream")
 
@@ -146,40 +112,29 @@ def running(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> I
         yield f"{address}/v1"
 
 
-def chat_completion(model: str, responses: list[Response]) -> dict[str, Any]:
-    """Return the replies as one chat completion; the prompt's tokens are counted once, as OpenAI does."""
-    tokens_in = responses[0].usage.input_tokens or 0
-    tokens_out = sum(response.usage.output_tokens or 0 for response in responses)
-    choices = [
-        {
-            "index": index,
-            "message": {"role": "assistant", "content": response.text or ""},
-            "finish_reason": response.finish_reason,
-        }
-        for index, response in enumerate(responses)
-    ]
+def chat_completion(response: Response) -> dict[str, Any]:
+    """Return a reply as a chat completion."""
+    used, message = response.usage, {"role": "assistant", "content": response.text or ""}
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": model,
-        "choices": choices,
-        "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
+        "model": response.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": response.finish_reason}],
+        "usage": {
+            "prompt_tokens": used.input_tokens,
+            "completion_tokens": used.output_tokens,
+            "total_tokens": used.total_tokens,
+        },
     }
 
 
 def chunks(whole: dict[str, Any], *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Yield a chat completion as OpenAI streams it: a word in each chunk, and at the end the usage if it is wanted."""
     same = {**whole, "object": "chat.completion.chunk"}
-    usage = same.pop("usage")
-
-    def chunk(index: int, delta: dict[str, str], finish_reason: str | None = None) -> dict[str, Any]:
-        return same | {"choices": [{"index": index, "delta": delta, "finish_reason": finish_reason}]}
-
-    for choice in whole["choices"]:
-        yield chunk(choice["index"], {"role": "assistant", "content": ""})
-        for piece in pieces(choice["message"]["content"]):
-            yield chunk(choice["index"], {"content": piece})
-        yield chunk(choice["index"], {}, choice["finish_reason"])
+    usage, [choice] = same.pop("usage"), whole["choices"]
+    deltas = [{"role": "assistant", "content": ""}, *({"content": one} for one in pieces(choice["message"]["content"]))]
+    for delta, finish_reason in [*((delta, None) for delta in deltas), ({}, choice["finish_reason"])]:
+        yield same | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
     if with_usage:
         yield same | {"choices": [], "usage": usage}

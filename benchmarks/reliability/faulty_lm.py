@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from questree.simulate import SimulatedEngine
-from questree.simulate.server import Completion as Asked
-from questree.simulate.server import chat_completion
+from questree.simulate.server import chat_completion, request_of
 
 from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
 
@@ -153,8 +152,7 @@ def faulty_lm(engine: SimulatedEngine, schedule: Schedule) -> Iterator[str]:
     def answer(path: str, body: bytes) -> tuple[int, Any]:
         if not path.endswith("/chat/completions"):
             return 404, {"error": {"message": f"nothing at {path}"}}
-        asked = Asked.model_validate_json(body)
-        return 200, chat_completion(asked.model, [engine.reply_to(asked.request())])
+        return 200, chat_completion(engine.reply_to(request_of(json.loads(body))))
 
     with at_fault(answer, schedule) as address:
         yield f"{address}/v1"

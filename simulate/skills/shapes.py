@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ...common.placeholders import fill_in
-from ..asked import Asked, Step, pick_surest
+from ..asked import Asked, Memory, Step, pick_surest
 from ..passages import Shown, read_shown
 from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Values
@@ -48,14 +48,12 @@ class Shapes:
     @cached_property
     def found(self) -> list[Step]:
         """Return the steps with what is read or stated."""
-        steps = self.asked.gather(self.shown, memory=lambda query: find_stated(query, self.texts))
-        return [step if step.reference else step._replace(reference=self.mark_of(step)) for step in steps]
+        return self._marked(lambda query: find_stated(query, self.texts))
 
     @cached_property
     def known(self) -> list[Step]:
         """Return the steps with what is read, stated or remembered."""
-        steps = self.asked.gather(self.shown, memory=self.asked.remember(self.texts))
-        return [step if step.reference else step._replace(reference=self.mark_of(step)) for step in steps]
+        return self._marked(self.asked.remember(self.texts))
 
     @cached_property
     def query(self) -> str | None:
@@ -77,6 +75,10 @@ class Shapes:
     def answer(self) -> str:
         """Return the answer."""
         return conclude(self.asked, self.known)
+
+    def _marked(self, memory: Memory) -> list[Step]:
+        steps = self.asked.gather(self.shown, memory)
+        return [step if step.reference else step._replace(reference=self.mark_of(step)) for step in steps]
 
     def mark_of(self, step: Step) -> int | None:
         """Return the mark that stands at the step's answer in the texts."""

@@ -14,7 +14,7 @@ from questree.signatures.answers import Answer, AnswerStepByStep
 from questree.signatures.chain_of_query import PlanChain, PlannedStep, PlanSureChain, Step
 from questree.signatures.reviews import ReviewParagraphs
 from questree.signatures.subquestions import SplitQuestion
-from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
+from questree.simulate import RecordedMind, lm_of, read_recordings, recorded_lm
 from questree.simulate.phrases import write_fact
 from questree.simulate.recordings import Recording, measure_traits
 
@@ -76,12 +76,6 @@ def test_the_plan_and_the_memories_are_the_model_s_own(recorded: Path) -> None:
     ]
 
 
-def test_the_threshold_decides_what_is_flagged(recorded: Path) -> None:
-    questions, recordings = read_recordings(recorded)
-    assert RecordedMind(questions, recordings, flags_below=-0.5).believes(RIVER_OF_BRNO) == "Svratka"
-    assert RecordedMind(questions, recordings, flags_below=-0.07).believes(BIRTH) is None
-
-
 def test_readings_are_recorded_ones_of_supporting_passages(mind: RecordedMind) -> None:
     right = mind.reads(BIRTH, PASSAGES["Franz Kafka"].shown())
     assert (right.span, right.confidence) == ("Prague", pytest.approx(0.905, abs=1e-3))
@@ -141,7 +135,7 @@ def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: R
 
 
 def test_rates_are_measured_from_the_recordings(recorded: Path) -> None:
-    traits = measure_traits(*read_recordings(recorded), FLAGS_BELOW)
+    traits = measure_traits(*read_recordings(recorded))
     assert (traits.knows, traits.reads) == (0.0, pytest.approx(2 / 3))
     assert traits.invents == pytest.approx(2 / 3)
     assert (traits.malformed, traits.completes, traits.overlooks, traits.asks) == (0, 0, 0, 1)
@@ -175,7 +169,7 @@ def test_a_row_without_a_recording_is_named_by_its_line(tmp_path: Path) -> None:
 
 def test_the_threshold_flags_what_its_documentation_says(shared_data: Path) -> None:
     questions, recordings = read_recordings(shared_data / "recorded.jsonl")
-    traits = measure_traits(questions, recordings, FLAGS_BELOW)
+    traits = measure_traits(questions, recordings)
     assert traits.knows == pytest.approx(0.29, abs=0.005)  # 58 % are not flagged, and half of those are right
     assert traits.knows / (traits.knows + traits.invents * (1 - traits.knows)) == pytest.approx(0.5, abs=0.01)
 

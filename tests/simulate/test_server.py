@@ -52,13 +52,6 @@ def test_max_tokens_and_usage_travel(api_base: str) -> None:
     assert lm.history[-1]["response"].finish_reason == "length"
 
 
-def test_n_gives_as_many_choices(api_base: str) -> None:
-    reply = httpx.post(f"{api_base}/chat/completions", json=SAID | {"n": 6, "temperature": 1.0}).json()
-    texts = [choice["message"]["content"] for choice in reply["choices"]]
-    assert [choice["index"] for choice in reply["choices"]] == list(range(6))
-    assert len(set(texts)) > 1
-
-
 def test_models_and_health_say_simulated(api_base: str) -> None:
     names = [row["id"] for row in httpx.get(f"{api_base}/models").json()["data"]]
     assert names == ["simulated", f"simulated-{MIND.fingerprint}"]
@@ -71,12 +64,11 @@ def test_models_and_health_say_simulated(api_base: str) -> None:
         (b"{", 400, "invalid_request", ""),
         (b'"\xff"', 400, "invalid_request", ""),
         (_HALF_A_CHARACTER, 400, "invalid_request", ""),
-        (SAID | {"messages": []}, 400, "invalid_request", "messages"),
-        (SAID | {"messages": [{"role": "user"}]}, 400, "invalid_request", "messages.0.content"),
-        (SAID | {"messages": [{"role": "assistant", "content": "x"}]}, 400, "invalid_request", "user's"),
+        (SAID | {"messages": []}, 400, "invalid_request", "message"),
+        (SAID | {"messages": [{"role": "user"}]}, 400, "invalid_request", "messages[0].content"),
         (SAID | {"max_tokens": 0}, 400, "invalid_request", "max_tokens"),
         (SAID | {"temperature": 3}, 400, "invalid_request", "temperature"),
-        (SAID | {"n": 1000}, 400, "invalid_request", "n:"),
+        (SAID | {"n": 2}, 400, "invalid_request", "'n'"),
         (SAID | {"model": "gpt-5"}, 404, "model_not_found", "gpt-5"),
         (SAID | {"messages": [{"role": "user", "content": "x" * 30_000}]}, 413, "request_too_large", "20000"),
     ],
@@ -89,23 +81,17 @@ def test_bad_requests_are_refused_in_openai_s_form(api_base: str, body: Any, sta
     assert says in error["message"]
 
 
-def test_a_reply_is_streamed_as_openai_streams_it(api_base: str) -> None:
-    whole = httpx.post(f"{api_base}/chat/completions", json=SAID | {"n": 2}).json()
-    asked = SAID | {"n": 2, "stream": True, "stream_options": {"include_usage": True}}
-    reply = httpx.post(f"{api_base}/chat/completions", json=asked)
+@pytest.mark.parametrize("asks", [{}, {"stream_options": {"include_usage": True}}])
+def test_a_reply_is_streamed_as_openai_streams_it(api_base: str, asks: dict[str, Any]) -> None:
+    whole = httpx.post(f"{api_base}/chat/completions", json=SAID).json()
+    reply = httpx.post(f"{api_base}/chat/completions", json=SAID | {"stream": True} | asks)
     assert reply.headers["content-type"].startswith("text/event-stream")
     *events, done = [line.removeprefix("data: ") for line in reply.text.split("\n\n") if line]
-    *chunks, last = map(json.loads, events)
+    chunks = [json.loads(event) for event in events]
     assert done == "[DONE]"
-    assert (last["choices"], last["usage"]) == ([], whole["usage"])
+    assert [chunk["usage"] for chunk in chunks if "usage" in chunk] == ([whole["usage"]] if asks else [])
     told = [choice for chunk in chunks for choice in chunk["choices"]]
-    for choice in whole["choices"]:
-        own = [one for one in told if one["index"] == choice["index"]]
-        assert "".join(one["delta"].get("content", "") for one in own) == choice["message"]["content"]
-        assert len(own) > 5
-        assert [one["finish_reason"] for one in own if one["finish_reason"]] == [choice["finish_reason"]]
-
-
-def test_a_reply_is_streamed_without_usage_unless_it_is_asked_for(api_base: str) -> None:
-    reply = httpx.post(f"{api_base}/chat/completions", json=SAID | {"stream": True})
-    assert "usage" not in reply.text
+    assert "".join(one["delta"].get("content", "") for one in told) == whole["choices"][0]["message"]["content"]
+    assert len(told) > 5
+    finished = [one["finish_reason"] for one in told if one["finish_reason"]]
+    assert finished == [whole["choices"][0]["finish_reason"]]
