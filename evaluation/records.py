@@ -154,12 +154,12 @@ class Record(BaseModel):
             return [held.get(one.id) or Passage(id=one.id, title=one.title, text=one.text) for one in cited]
 
         found = {"references": list(self.references), "passages": whole(self.passages), "seen": whole(self.seen)}
-        return dspy.Prediction(**{name: getattr(self, name) for name in _FIELDS} | found | self.extras)
+        return dspy.Prediction(**{name: getattr(self, name) for name in _ALIKE} | found | self.extras)
 
 
-_FIELDS = (
-    *("answer", "final_content", "references", "passages", "seen", "tree", "failure", "spent", "dropped", "seconds"),
-)
+_ALIKE = ("answer", "final_content", "tree", "failure", "spent", "dropped", "seconds")
+"""What a prediction and a record both have, beside `_PASSAGES`."""
+_PASSAGES = ("references", "passages", "seen")
 
 
 def question_id(example: dspy.Example) -> str:
@@ -314,7 +314,7 @@ def _record(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         spent=prediction.get("spent") or Spent(),
         dropped=tuple(prediction.get("dropped") or ()),
         seconds=prediction.get("seconds") or 0.0,
-        extras={name: plain(value) for name, value in prediction.items() if name not in _FIELDS},
+        extras={name: plain(value) for name, value in prediction.items() if name not in (*_ALIKE, *_PASSAGES)},
     )
 
 

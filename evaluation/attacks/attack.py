@@ -171,14 +171,7 @@ def attack(
         defended(retriever, defence, reader)  # before anything is asked
     checked_metrics(metric, examples)
     with writing(out, "attack") as file, Account(file).open() as account:
-
-        def bounded(question: str, target: str, count: int) -> list[str]:
-            account.check_budget(policy)
-            return write(question, target, count) if write else []
-
-        plants = {one: plants_for(one, examples, pool or examples, retriever, write and bounded) for one in attacks}
-        if bare := [one.kind for one in attacks if not plants[one]]:
-            raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
+        plants = _plants(attacks, examples, pool or examples, retriever, write and _bounded(write, account, policy))
         corpora = {one.name: seeded(retriever, _passages(plants[one])) for one in attacks} | {_CLEAN: retriever}
         rows: list[Row] = []
 
@@ -186,10 +179,11 @@ def attack(
             label = f"{name}, {corpus}, defence {defence}"
             program = over_corpus(programs[name], defended(corpora[corpus], defence, reader))
             kept = begin(file, f"{defence}/{corpus}/{name}", program, task, policy)
-            how: dict[str, Any] = {"task": task, "out": kept, "seed": seed, "policy": policy}
+            told = None if on_progress is None else partial(on_progress, label)
             with told_of(label):
-                told = None if on_progress is None else partial(on_progress, label)
-                return evaluate(program, examples, metric, **how, on_progress=told)
+                return evaluate(
+                    program, examples, metric, task=task, out=kept, seed=seed, policy=policy, on_progress=told
+                )
 
         def attack_one(name: str) -> None:
             for defence in defences:
@@ -200,14 +194,31 @@ def attack(
 
         stopped = ask_each(programs, attack_one, rows)
         lms = [*map(lms_facts, programs.values()), *([] if write is None else [lm_facts()])]
-        names = sorted({lms_facts(program)["name"] for program in programs.values()})
-        facts = {"task": task, "retriever": retriever.name, "LM": ", ".join(names)}
+        facts = {"task": task, "retriever": retriever.name, "LM": ", ".join(sorted({lm["name"] for lm in lms}))}
         facts |= {"texts": "templates" if write is None else "written by the LM", "seed": str(seed)}
         simulated = any(lm["simulated"] for lm in lms)
         run = AttackRun(tuple(rows), metric_name(metric), facts, simulated, stopped)
         for name, text in run.files().items():
             write_atomically(out / name, text)
     return run
+
+
+def _bounded(write: Writer, account: Account, policy: RunPolicy | None) -> Writer:
+    """Return a writer that asks the LM for nothing once the budget is spent."""
+
+    def bounded(question: str, target: str, count: int) -> list[str]:
+        account.check_budget(policy)
+        return write(question, target, count)
+
+    return bounded
+
+
+def _plants(attacks: Sequence[Attack], *given: Any) -> dict[Attack, list[Plant]]:
+    """Return what each attack plants (`plants_for`); one that can plant nothing is refused."""
+    plants = {one: plants_for(one, *given) for one in attacks}
+    if bare := [one.kind for one in attacks if not plants[one]]:
+        raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
+    return plants
 
 
 def _passages(plants: Sequence[Plant]) -> list[Passage]:

@@ -81,8 +81,8 @@ def compare(
                 )
 
         stopped = ask_each(programs, ask, evaluations)
-        compared = {name: programs[name] for name in evaluations}
-        comparison = Comparison(evaluations, title, task, **_shared(compared), stopped=stopped)
+        shared = _shared({name: programs[name] for name in evaluations})
+        comparison = Comparison(evaluations, title, task, **shared, stopped=stopped)
         files = files_of(comparison)
         if out is not None and file is not None:
             file.order(list(programs))
