@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ _APPLICATION = 0x51545245  # "QTRE"
 _FORMER = "18bee41"  # the last commit whose runs are folders of JSON lines, and whose capsules are zip files
 _LONG = 200  # characters: longer texts stand in a table of their own, each once
 _REFERENCE = "text_digest"
+_DIGEST = re.compile(rf'"{_REFERENCE}":\s*"(\w+)"')
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names a second file, which SQLite would delete
 
 TABLES = """
@@ -121,7 +123,7 @@ class RunFile:
         """Return the same of several columns."""
         try:
             plain = [None if column is None else parse_json(str(column).encode()) for column in columns]
-            digests = list({digest for one in plain for digest in _digests(one)})
+            digests = list({digest for column in columns for digest in _DIGEST.findall(str(column))})
             texts = dict[str, str]()
             for start in range(0, len(digests), 500):
                 some = json.dumps(digests[start : start + 500])
@@ -430,19 +432,6 @@ def _without_texts(value: Any, texts: dict[str, str], depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_texts(one, texts, depth + 1) for name, one in value.items()}
     return [_without_texts(one, texts, depth + 1) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _digests(value: Any) -> Iterator[str]:
-    """Yield the digests of the texts that a value refers to."""
-    if isinstance(value, dict):
-        if value.keys() == {_REFERENCE}:
-            yield str(value[_REFERENCE])
-        else:
-            for one in value.values():
-                yield from _digests(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _digests(one)
 
 
 def _with_texts(value: Any, texts: Mapping[str, str], room: list[int]) -> Any:
