@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import logging
 import pickle
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import sqlite3
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import dspy
-from diskcache import FanoutCache
 from diskcache.core import MODE_PICKLE
 from dspy.clients import Cache
 from dspy.clients.disk_serialization import DeserializationError, restricted_disk
@@ -39,7 +39,8 @@ def use_lm_cache(address: str | None = None) -> None:
     Raises:
         QuestreeError: if the folder cannot be written, or holds something else.
     """
-    folder = _folder(address, ".".join(dspy.__version__.split(".")[:2]))
+    version, server = ".".join(dspy.__version__.split(".")[:2]), hashlib.sha256((address or "").encode()).hexdigest()
+    folder = cache_folder() / "lm" / f"dspy-{version}" / server[:12]
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = ReplyStore(folder, address)
@@ -96,88 +97,83 @@ class _ReplyCache(Cache):
         return str(super().cache_key(request, ignored_args_for_cache_key))
 
 
-def _folder(address: str | None, version: str) -> Path:
-    server = hashlib.sha256((address or "").encode()).hexdigest()[:12]
-    return cache_folder() / "lm" / f"dspy-{version}-sealed" / server
-
-
-SIZE = 10 * 2**30  # bytes; beyond it the oldest replies go
-
-_WHOLE_IN_ROW = 2**30  # bytes up to which a reply is stored in the database, not in a file of its own
-_DIGEST = 32
-_DISK = restricted_disk(frozenset())  # DSPy's: unpickles nothing but data
-
 logger = logging.getLogger(__name__)
 
+_DISK = restricted_disk(frozenset())  # DSPy's: unpickles nothing but data
+_DIGEST = 32  # bytes
 
-class ReplyStore(FanoutCache):
-    """The store that DSPy keeps its replies in.
+
+class ReplyStore:
+    """The database that DSPy keeps its replies in.
 
     Each reply is stored with the SHA-256 of key and reply together: a changed index page could lead to the reply to
     another question. DSPy takes an error of the store for a failed call, and does not report that a reply could not
-    be kept: this store reports it, once. One thread does all its work: each thread that used it would open the
-    databases for itself, and a few hundred requests at a time would use up the process's descriptors.
+    be kept: this store reports it, once. All threads share one connection: a few hundred requests at a time would use
+    up the process's descriptors.
 
     Args:
-        folder: made if it is not there.
+        folder: that the database is in.
         address: of the server whose replies it holds; those of others have its address in their keys.
 
     Raises:
-        OSError, sqlite3.Error: if the folder cannot be used; a damaged one may raise others.
+        OSError, sqlite3.Error: if the folder cannot be used.
     """
 
     def __init__(self, folder: Path, address: str | None = None) -> None:
         self._folder, self._warned, self.address = folder, set[str](), address
         self._pickled = _DISK(str(folder))
+        self._opened: list[sqlite3.Connection] = []
         self.renew()
         renew_in_forks(self)
-        super().__init__(
-            str(folder), shards=16, timeout=10, size_limit=SIZE, disk=_DISK, disk_min_file_size=_WHOLE_IN_ROW
-        )
 
     def renew(self) -> None:
-        """Take a new thread: that of another process does no work in this one."""
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="kept-replies")
+        """Open the database. What another process opened is left to it: a thread of that one may hold it."""
+        self._alone = threading.Lock()
+        path = self._folder / "replies.db"
+        self._opened.append(sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False))
+        for setting in ("journal_mode = WAL", "synchronous = NORMAL"):  # a kill loses nothing
+            self._do(f"PRAGMA {setting}")
+        columns = "number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, reply BLOB NOT NULL"
+        self._do(f"CREATE TABLE IF NOT EXISTS replies ({columns})")
 
-    def set(self, key: str, value: Any, *more: Any, **how: Any) -> bool:
+    def set(self, key: str, value: Any) -> bool:
         """Keep a reply, unless it repeats a secret; return whether it was kept."""
         reply = pickle.dumps(value)
         if holds_secret(reply):
             return False
         try:
-            return bool(self._do(super().set, key, _digest(key, reply) + reply, *more, **how))
-        except Exception as error:
+            self._do("INSERT OR REPLACE INTO replies (key, reply) VALUES (?, ?)", key, _digest(key, reply) + reply)
+        except sqlite3.Error as error:
             self._warn(
                 f"A reply of the LM could not be kept in {self._folder}: {error}. It serves now; if this run is "
                 "interrupted, it is asked, and paid, for again."
             )
             raise
+        return True
 
-    def get(self, key: str, default: Any = None, *more: Any, **how: Any) -> Any:
-        """Return the reply to this key; the default if there is none, or if it was changed."""
+    def get(self, key: str) -> Any:
+        """Return the reply to this key; None if there is none, or if it was changed."""
         try:
-            kept = self._do(super().get, key, None, *more, **how)
-            if kept is None:
-                return default
+            found = self._do("SELECT reply FROM replies WHERE key = ?", key)
+            if found is None:
+                return None
+            kept = found[0]
             if not isinstance(kept, bytes) or kept[:_DIGEST] != _digest(key, kept[_DIGEST:]):
                 raise DeserializationError("it is not as it was kept")
             return self._pickled.fetch(MODE_PICKLE, None, kept[_DIGEST:], False)
-        except Exception as error:  # whatever a damaged database leads to
+        except (sqlite3.Error, DeserializationError) as error:
             self._warn(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
-            return default
+            return None
 
     def close(self) -> None:
-        """Close the databases; whoever uses the store again opens them again."""
-        self._do(super().close)
-        super().close()
+        """Close the database."""
+        with self._alone:
+            self._opened[-1].close()
 
-    def _do(self, work: Callable[..., Any], *given: Any, **how: Any) -> Any:
-        """Return what comes of a piece of work, which this store's own thread does."""
-        try:
-            begun = self._worker.submit(work, *given, **how)
-        except RuntimeError:  # Python ends, and lets that thread begin nothing; a question's thread may still go on
-            return work(*given, **how)
-        return begun.result()
+    def _do(self, statement: str, *given: Any) -> tuple[Any, ...] | None:
+        with self._alone:
+            row: tuple[Any, ...] | None = self._opened[-1].execute(statement, given).fetchone()
+        return row
 
     def _warn(self, what: str) -> None:
         if what not in self._warned:

@@ -69,18 +69,18 @@ def _refuses(reload: Callable[[], object], folder: Path) -> bool:
 
 
 def corrupt_replies(folder: Path, cases: int, seed: int = 0) -> Tally:
-    """Keep the replies to some questions, change a byte of a database, and ask again, so many times."""
+    """Keep the replies to some questions, change a byte of their database, and ask again, so many times."""
     examples, _, simulated = small_world()
     engine = WatchedEngine(simulated.mind)
     kept, changed = folder / "kept", folder / "changed"
     draw, tally = random.Random(seed), Tally()
     with dspy.context(lm=dspy.LM("simulated/kept", engine=engine), adapter=None):
         answers = _ask(kept, examples[:QUESTIONS])
-        databases = sorted(file.relative_to(kept) for file in kept.rglob("cache.db"))
+        (database,) = (file.relative_to(kept) for file in kept.rglob("replies.db"))
         for _ in range(cases):
             shutil.rmtree(changed, ignore_errors=True)
             shutil.copytree(kept, changed)
-            where, before = _change_a_byte(changed / draw.choice(databases), draw), engine.requests
+            where, before = _change_a_byte(changed / database, draw), engine.requests
             try:
                 now = _ask(changed, examples[:QUESTIONS])
             except QuestreeError as error:

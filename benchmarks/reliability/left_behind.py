@@ -99,12 +99,12 @@ def _chunks(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _replies(cache: Path) -> list[tuple[str, float]]:
+def _replies(cache: Path) -> list[tuple[str, int]]:
     found = []
-    for file in sorted(cache.rglob("cache.db")):
+    for file in sorted(cache.rglob("replies.db")):
         database = sqlite3.connect(file)
         with closing(database), suppress(sqlite3.OperationalError):  # killed before its table was made
-            found += database.execute("SELECT key, store_time FROM Cache").fetchall()
+            found += database.execute("SELECT key, number FROM replies").fetchall()
     return found
 
 

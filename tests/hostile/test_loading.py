@@ -5,6 +5,7 @@ import json
 import pickle
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import dspy
@@ -104,17 +105,12 @@ def test_a_pickle_in_the_lm_cache_is_not_loaded(sealed, tmp_path, monkeypatch, b
             return build("direct", {})(question=QUESTIONS[0].question).answer
 
     answer = ask()
-    stores = list((tmp_path / "cache").rglob("cache.db"))
-    assert stores
-    planted = 0
-    for store in stores:
-        with sqlite3.connect(store) as rows:
-            for row, key in rows.execute("SELECT rowid, key FROM Cache").fetchall():
-                seal = hashlib.sha256(key.encode() + b"\0" + bomb).digest()  # whoever plants it can reckon it as well
-                mode, value = (1, seal + bomb) if sealed else (4, bomb)  # 4 is diskcache's word for a pickle
-                rows.execute("UPDATE Cache SET mode = ?, value = ? WHERE rowid = ?", (mode, value, row))
-                planted += 1
-    assert planted
+    (store,) = (tmp_path / "cache").rglob("replies.db")
+    with closing(sqlite3.connect(store)) as rows, rows:
+        for (key,) in rows.execute("SELECT key FROM replies").fetchall():
+            seal = hashlib.sha256(key.encode() + b"\0" + bomb).digest()  # whoever plants it can reckon it as well
+            rows.execute("UPDATE replies SET reply = ? WHERE key = ?", (seal + bomb if sealed else bomb, key))
+        assert rows.total_changes
     assert ask() == answer
 
 

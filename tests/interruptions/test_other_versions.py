@@ -22,7 +22,7 @@ def test_an_index_of_another_version_is_refused(small, tmp_path):
 def test_a_cache_of_something_else_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
     use_lm_cache()
-    (store,) = tmp_path.rglob("003/cache.db")
+    (store,) = tmp_path.rglob("replies.db")
     for left in store.parent.iterdir():
         left.unlink()
     store.write_bytes(b"not a database" * 100)
