@@ -15,7 +15,7 @@ from dspy.utils.callback import BaseCallback
 from ..common.text import dollars
 from .failure import remember_lm
 from .policy import OutOfBudgetError, RunPolicy
-from .spent import ACCOUNT, Meter, Spent, metered, total
+from .spent import ACCOUNT, Meter, Spent, metered, other_callbacks, total
 from .transport import bound_replies
 
 Count = Callable[[str, int, int], None]
@@ -164,12 +164,11 @@ class Account(BaseCallback):
     def open(self) -> Iterator[Account]:
         """Count what is asked inside the block; an account around it counts that in its `total` alone."""
         self.around = dspy.settings.get(ACCOUNT)
-        others = [one for one in dspy.settings.callbacks if one is not self.around]
         if self.around:
             with self.around._changed:
                 self.around._parts[self.run or self] = self
         try:
-            with dspy.context(callbacks=[*others, self], **{ACCOUNT: self}):
+            with dspy.context(callbacks=[*other_callbacks(), self], **{ACCOUNT: self}):
                 yield self
         finally:
             with self._changed:

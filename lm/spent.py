@@ -130,10 +130,15 @@ def metered(meter: Meter | None, **settings: Any) -> Iterator[None]:
 
     The account hears of it from the meter. DSPy would tell it of each module, prompt and reply too, which takes long.
     """
-    size, account = max(dspy.settings.max_history_size, _ENTRIES), dspy.settings.get(ACCOUNT)
-    settings["callbacks"] = [one for one in dspy.settings.callbacks if one is not account]
-    with dspy.context(usage_tracker=meter, disable_history=False, max_history_size=size, **settings):
+    settings |= {"callbacks": other_callbacks(), "max_history_size": max(dspy.settings.max_history_size, _ENTRIES)}
+    with dspy.context(usage_tracker=meter, disable_history=False, **settings):
         yield
+
+
+def other_callbacks() -> list[Any]:
+    """Return DSPy's callbacks without the open account."""
+    account = dspy.settings.get(ACCOUNT)
+    return [one for one in dspy.settings.callbacks if one is not account]
 
 
 def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:

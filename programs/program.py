@@ -22,7 +22,7 @@ from ..lm.episode import episode, next_place, step
 from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
 from ..lm.limits import deadline, run_before_deadline
 from ..lm.progress import is_told, tell
-from ..lm.spent import Spent
+from ..lm.spent import Spent, other_callbacks
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
@@ -185,7 +185,7 @@ class Program(dspy.Module):
             found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
             return without_secrets(found) if retriever.remote else found  # a server may repeat its token
 
-        searched = partial(_Search(search).__call__, query=query, k=k)
+        searched = partial(_Search(search) if other_callbacks() else search, query=query, k=k)
         found: list[Passage] = step("search", retriever.name, {"query": query, "k": k}, list[Passage], searched)
         next_place()  # samples of the simulated LM are drawn by their places, and these are counted so
         return found

@@ -16,9 +16,10 @@ from ..demonstrations import note
 from ..majority import Sample
 from ..references import kept_all_marks, settle_marks, supported_by
 from ..streams import Writing
+from .step_module import StepModule
 
 
-class PlainAnswer(dspy.Module):
+class PlainAnswer(StepModule):
     """An answer without reasoning: from memory, from texts, or as given thoughts lead to it, as its signature says."""
 
     def __init__(self, signature: type[dspy.Signature] = Answer) -> None:
@@ -30,7 +31,7 @@ class PlainAnswer(dspy.Module):
         return str(call(self.answer, **inputs).answer)
 
 
-class StepByStepAnswer(dspy.Module):
+class StepByStepAnswer(StepModule):
     """An answer from memory after a chain of thought."""
 
     def __init__(self) -> None:

@@ -27,9 +27,10 @@ from ..demonstrations import note
 from ..references import distinct, kept_all_marks, numbered, numbers_of, settle_marks
 from ..streams import Writing
 from ..tree import Node, without_repeats
+from .step_module import StepModule
 
 
-class ChainOfQuery(dspy.Module):
+class ChainOfQuery(StepModule):
     """The first round's chain, whose queries refer to earlier answers by number (SearChain, section 3.1)."""
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class ChainOfQuery(dspy.Module):
         return planned
 
 
-class PublishedChainOfQuery(dspy.Module):
+class PublishedChainOfQuery(StepModule):
     """The first round's chain as the paper has it: queries written out, and answered where the LM is sure.
 
     Args:
@@ -63,7 +64,7 @@ class PublishedChainOfQuery(dspy.Module):
         return as_planned(steps)
 
 
-class RevisedChain(dspy.Module):
+class RevisedChain(StepModule):
     """The chain from a query on that no passage answers."""
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class RevisedChain(dspy.Module):
         return rest
 
 
-class Continuation(dspy.Module):
+class Continuation(StepModule):
     """The chain that goes on from a node which was looked up (section 3.2).
 
     Args:
@@ -137,7 +138,7 @@ class Continuation(dspy.Module):
         return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
 
 
-class Tracing(dspy.Module):
+class Tracing(StepModule):
     """Tells the path and cites the passages that support it (SearChain, section 3.2)."""
 
     def __init__(self) -> None:

@@ -19,6 +19,7 @@ from ...signatures.evidence import ConfirmAnswer, Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
 from ..references import numbered, numbers_of
+from .step_module import StepModule
 
 MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
 _TAG = re.compile(r"\s*(\[\d+]|\(recalled\)|\(not in its quote\))\s*$")
@@ -61,7 +62,7 @@ class Reading:
     sure: bool
 
 
-class EvidenceReading(dspy.Module):
+class EvidenceReading(StepModule):
     """The facts in passages, their quotes looked up and their values compared."""
 
     def __init__(self) -> None:
@@ -144,7 +145,7 @@ def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
     )
 
 
-class AnswerConfirmation(dspy.Module):
+class AnswerConfirmation(StepModule):
     """Whether an answer follows from the quotes alone."""
 
     def __init__(self) -> None:

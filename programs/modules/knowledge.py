@@ -26,6 +26,7 @@ from ..demonstrations import Judgement, note
 from ..majority import Sample
 from ..references import numbered
 from .answers import cited_answer
+from .step_module import StepModule
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
     r"(?:^|[,;] )(?:(?:but|however|and|though|although),? )?"
@@ -38,7 +39,7 @@ _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when
 _CONCLUSION = re.compile(r"(?:(?:so|thus|therefore|hence),? )?the (?:final )?answer is\b", re.IGNORECASE)
 
 
-class QueryBlending(dspy.Module):
+class QueryBlending(StepModule):
     """Augments a question to a query that finds more (section 3.2).
 
     Args:
@@ -91,7 +92,7 @@ class Filtered:
     misnumbered: int = 0
 
 
-class KnowledgeFilter(dspy.Module):
+class KnowledgeFilter(StepModule):
     """Keeps the passages that help to answer a question, as the LM judges them one by one."""
 
     def __init__(self) -> None:
@@ -107,7 +108,7 @@ class KnowledgeFilter(dspy.Module):
         return keep_numbered(reply, passages, useful)
 
 
-class PublishedKnowledgeFilter(dspy.Module):
+class PublishedKnowledgeFilter(StepModule):
     """Keeps the passages that help to answer a question, by their numbers (section 3.3).
 
     Args:
@@ -144,7 +145,7 @@ def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list
     return Filtered([passages[number - 1] for number in sorted(kept)], misnumbered=len(numbers) - len(kept))
 
 
-class KnowledgeAnswer(dspy.Module):
+class KnowledgeAnswer(StepModule):
     """A step-by-step answer from the passages that are left (section 3.4).
 
     Args:

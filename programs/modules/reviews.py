@@ -30,6 +30,7 @@ from ..majority import Sample
 from ..references import numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
 from .answers import cited_answer
+from .step_module import StepModule
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
 _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
@@ -57,7 +58,7 @@ class ReviewOutcome:
     guess: str | None = None
 
 
-class PathReview(dspy.Module):
+class PathReview(StepModule):
     """A review of a path's paragraphs that also writes the query for what they lack, in one call."""
 
     def __init__(self, judges_last: bool = True) -> None:
@@ -91,7 +92,7 @@ class PathReview(dspy.Module):
         return ReviewOutcome(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
 
 
-class ParagraphReview(dspy.Module):
+class ParagraphReview(StepModule):
     """A review of a path's paragraphs as one whole (ToR, section 3.2; table 8, with thoughts tables 7 and 13).
 
     Args:
@@ -119,7 +120,7 @@ class ParagraphReview(dspy.Module):
         return ReviewOutcome(review, action, answer, query_or_none(reply.next_query))
 
 
-class MissingParagraph(dspy.Module):
+class MissingParagraph(StepModule):
     """The paragraph that a path lacks, written from memory (ToR, section 3.4, table 9).
 
     The paper's prompt also answers the question from it, and does not use that answer: ours does not ask for it.
@@ -135,7 +136,7 @@ class MissingParagraph(dspy.Module):
         return text_or_none(call(self.complete, drop="first", question=question, passages=shown).information)
 
 
-class EvidenceFusion(dspy.Module):
+class EvidenceFusion(StepModule):
     """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12)."""
 
     def __init__(self, fusion: Fusion) -> None:

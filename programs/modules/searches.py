@@ -20,12 +20,13 @@ from ...signatures import AnswerStyle
 from ...signatures.searches import AnswerByActing, WriteNextThought, WriteOrSearch
 from ..demonstrations import note
 from ..references import without_loose_marks
+from .step_module import StepModule
 
 _CALL = re.compile(r"\[Search\(((?:[^()\]→]|\([^()\]→]*\)?)*)", re.IGNORECASE)
 _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
 
 
-class NextThought(dspy.Module):
+class NextThought(StepModule):
     """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
 
     def __init__(self, signature: type[dspy.Signature] = WriteNextThought) -> None:
@@ -52,7 +53,7 @@ class NextThought(dspy.Module):
         return thought, concludes
 
 
-class Writing(dspy.Module):
+class Writing(StepModule):
     """The next piece of a text, up to where it calls for a search (Toolformer, Search-o1)."""
 
     def __init__(self, signature: type[dspy.Signature] = WriteOrSearch) -> None:

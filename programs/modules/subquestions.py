@@ -24,9 +24,10 @@ from ..references import numbered
 from ..tree import Node
 from .chain_of_query import as_steps
 from .reader import as_share
+from .step_module import StepModule
 
 
-class FollowUp(dspy.Module):
+class FollowUp(StepModule):
     """The next subquestion (Self-Ask)."""
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class Solution:
     found: list[Passage]
 
 
-class SubquestionAnswer(dspy.Module):
+class SubquestionAnswer(StepModule):
     """The answer to a subquestion, given those before it.
 
     Args:
@@ -81,7 +82,7 @@ class SubquestionAnswer(dspy.Module):
         return Solution(query, answer, cited[0] if answer and cited else None, passages)
 
 
-class StepsJudge(dspy.Module):
+class StepsJudge(StepModule):
     """A judgement of a chain of solved subquestions (Tree of Thoughts)."""
 
     def __init__(self) -> None:

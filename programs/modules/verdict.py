@@ -23,6 +23,7 @@ from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
 from .reader import LMReader
+from .step_module import StepModule
 
 Agreement = Literal["words", "string"]
 
@@ -63,7 +64,7 @@ class Verdict:
         return None if self.passage is None or held is None else sentence_with(held, self.passage, self.query)
 
 
-class StepCheck(dspy.Module):
+class StepCheck(StepModule):
     """Asks the LM which passage answers a query, and whether the proposed answer agrees with it."""
 
     def __init__(self) -> None:
@@ -161,7 +162,7 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
     return span
 
 
-class Read(dspy.Module):
+class Read(StepModule):
     """A look of a trained reader at a passage, as DSPy's callbacks know a step: it has its span in a trace."""
 
     def __init__(self, reader: Reader):
