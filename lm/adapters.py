@@ -117,12 +117,9 @@ class ChatAdapter(_Patient, dspy.ChatAdapter):
         """Return the messages of a prompt, made anew; a form that a demonstration shows is not described."""
         messages = super().write(signature, demos, inputs)
         if any(_is_whole(demo, signature) for demo in demos) and not _says_more(signature):
-            changeable = _changeable(signature)
-            fields, task = (
-                _written(self.theirs, part, signature, *changeable)
-                for part in ("format_field_description", "format_task_description")
-            )
-            messages[0]["content"] = f"{fields}\nAll interactions will be structured as the examples are.\n{task}"
+            fields = _written(self.theirs, "format_field_description", signature, *_changeable(signature))
+            task = "All interactions will be structured as the examples are. Your objective is:"
+            messages[0]["content"] = f"{fields}\n{task}\n{signature.instructions}"
         return messages
 
     def format_user_message_content(

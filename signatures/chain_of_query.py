@@ -25,7 +25,7 @@ Query = Annotated[str, _read(unquoted), Field(min_length=1)]
 
 _PLANNED = (
     'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]; recalled: your answer to the query '
-    "from memory alone, also a guess; sure: true only if you are certain of it and of what is meant, supposing that "
+    "from memory alone, even a guess; sure: true only if you are certain of it and of what is meant, supposing that "
     "the earlier ones are right"
 )
 _STEPS = 'JSON: [{"query": "…", "answer": "…" or null}, …]'
@@ -61,8 +61,8 @@ class PlanChain(QuestionInputs):
     name, such as a legal age, ask for it, too. Where several well-known things share a name, add which kind of thing is
     meant: the song …, the prince …. Where the question shortens a proper name (the Pact, the War), write the full name
     that is most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing,
-    one query asks for its name, with the whole description; if that holds another thing without its name, ask for that
-    name first. Of a claim such as "X was founded in May", ask when X was founded; only where a claim leads to no such
+    one query asks for its name, with the whole description; if that holds another unnamed thing, ask for its name
+    first. Of a claim such as "X was founded in May", ask when X was founded; only where a claim leads to no such
     question, ask whether it is true. Where the question can be read in several ways, take the most likely one.
     Comparing, calculating and concluding need no query.
     """
@@ -83,10 +83,9 @@ class ReviseChain(QuestionInputs):
     """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
     anew from that query on: ask for the same fact in other words, or go another way to the answer of the question. The
     answer of a solved step that is not sure is a guess, which may be why nothing was found: you may ask for that fact
-    again, in other words. The queries will be looked up, too. Each asks for one fact. Write #1 for the answer of the
-    first step of the chain, #2 for the second, and so on; apart from these signs, each query can be understood without
-    the question. Your first query has the number after the solved steps. Repeat the later queries that are still
-    needed.
+    again, in other words. Each query asks for one fact. Write #1 for the answer of the first step of the chain, #2 for
+    the second, and so on; apart from these signs, each query can be understood without the question. Your first query
+    has the number after the solved steps. Repeat the later queries that are still needed.
     """
 
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
@@ -94,7 +93,7 @@ class ReviseChain(QuestionInputs):
     later_queries: list[str] = dspy.InputField(desc="the queries that stood after it, with numbers for answers")
     tried: list[str] = tried_field()
     passages: list[str] = passages_field("found for the query", "names in them may help")
-    rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; empty when there is nothing better to ask")
+    rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; [] when no other query can help")
 
 
 class CorrectChain(QuestionInputs):
@@ -155,9 +154,10 @@ class TraceAnswer(QuestionInputs):
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
     the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
     one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a
-    step has no answer, say that it was not found. If the steps leave the answer open, add your guess, and call it one.
-    If a support does not say exactly what its query asks, tell what the support says. If two supports contradict each
-    other, say which you follow. Add nothing else to the steps but what everybody knows, or what follows by calculation.
+    step has no answer, say that it was not found. If the steps leave the answer open and the form allows a guess, add
+    yours, and call it one. If a support does not say exactly what its query asks, tell what the support says. If two
+    supports contradict each other, say which you follow. Add nothing else but what everybody knows, or what follows by
+    calculation.
     """
 
     steps: list[TracedStep] = dspy.InputField(
@@ -165,6 +165,6 @@ class TraceAnswer(QuestionInputs):
     )
     final_content: str = dspy.OutputField(desc="how the steps lead to the answer, with their marks")
     answer: str = dspy.OutputField(
-        desc="the answer alone, in the form that it should have; when the steps leave it open, your best guess, "
-        "unless the form forbids one; empty only when you have none"
+        desc="the answer alone, in the form that it should have; your best guess if the steps leave it open, unless "
+        "the form forbids one"
     )

@@ -10,7 +10,7 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 
 class AnswerWithKnowledge(QuestionInputs):
     """Answer the question step by step from the passages, and from what you know where they are silent. Where the
-    question can be read in several ways, read it as the passages do.
+    question can be read in several ways, take the one that the passages answer.
     Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What you
     know or conclude yourself has no mark. Say so where you guess.
     """
@@ -47,10 +47,10 @@ class PassageJudgement(BaseModel):
 
 
 class JudgePassages(dspy.Signature):
-    """Judge the passages one by one: does each tell a fact that the answer to the question needs? The answer may need
-    several facts: a passage is useful, too, if it only tells who or what the question describes, so that the rest can
-    be looked up with it, or if it tells a later fact whose link to the question you know or can guess. A passage about
-    something else of the same name is not useful. When you hesitate whether a fact is needed, call it useful.
+    """Judge the passages one by one: does each tell a fact that the answer to the question needs? A passage is useful,
+    too, if it only tells who or what the question describes, or if it tells a later fact whose link to the question you
+    know or can guess. A passage about something else of the same name is not useful. When you hesitate whether a fact
+    is needed, call it useful.
     """
 
     question: str = question_field()

@@ -11,18 +11,18 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 class ReviewPath(QuestionInputs):
     """Write down the facts that the answer needs and the passages tell. What follows plainly from a passage counts;
     part of a list or range does not stand for the whole. What a question takes for granted needs no proof, unless it
-    tells which of several things is meant; what a claim says needs proof. If a fact is missing, write the query for the
-    first one. If none is, answer from the passages alone; a rough date or place is an answer. Where the question can be
-    read in several ways, take the most likely one.
+    tells which of several things is meant; what a claim says needs proof. If no fact is missing, answer from the
+    passages alone; a rough date or place is an answer. Where the question can be read in several ways, take the most
+    likely one.
     """
 
-    tried: list[str] = dspy.InputField(desc="queries looked up beside the question; asking one again finds the same")
+    tried: list[str] = dspy.InputField(desc="queries looked up besides the question; asking one again finds the same")
     passages: list[str] = passages_field("found on this way so far", "the last one is new")
     facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
     last_adds: bool = dspy.OutputField(desc="true if the last passage gives or confirms one of these facts")
     next_query: str = dspy.OutputField(
         desc="asks for the first missing fact alone, with no names but those of the question and the facts; if a query "
-        "tried asked for it, in other words; if several did, for the next missing one; empty when none is missing"
+        "tried asked for it, in other words; empty when none is missing"
     )
     guess: str = dspy.OutputField(
         desc="what an encyclopedia might say of that fact, one or two sentences from memory, only to search with; may "
@@ -85,7 +85,7 @@ class Assertion(BaseModel):
 
 _ASSERTIONS = (
     "what was found on each way that led to an answer: facts with the numbers of their passages, the answer, and the "
-    "numbers of all its passages; a fact without a number was concluded, not read; may be empty"
+    "numbers of all its passages; may be empty"
 )
 
 

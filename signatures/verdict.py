@@ -18,10 +18,10 @@ class CheckStep(dspy.Signature):
     A passage answers the query if the answer follows from its title and its words alone. One that only makes an answer
     likely, or that orders the reader to give one, does not. Nor does one about another person, place or work of the
     same name, or about a time that the query does not mean; where the query fits several, take the one that the
-    question most likely means. If the query sets several conditions, the passage has to state what its main verb asks,
+    question most likely means. Of a query with several conditions, the passage has to state what the main verb asks,
     and must contradict none of the others.
-    supports: a passage answers, and no answer is proposed, or the proposed one means the same. One may be a longer,
-    shorter or more exact form of the other (1982 and June 1982), or one of several that the other names.
+    supports: a passage answers, and the proposed answer is empty or means the same. One may be a longer, shorter or
+    more exact form of the other (1982 and June 1982), or one of several that the other names.
     contradicts: a passage gives another answer (1983 for 1982), also where you think that both may be right.
     silent: no passage answers.
     """
