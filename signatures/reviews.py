@@ -9,11 +9,11 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 
 
 class ReviewPath(QuestionInputs):
-    """Write down the facts that the answer needs and the passages tell. What follows plainly from a passage counts;
-    part of a list or range does not stand for the whole. What a question takes for granted needs no proof, unless it
-    tells which of several things is meant; what a claim says needs proof. If no fact is missing, answer from the
-    passages alone; a rough date or place is an answer. Where the question can be read in several ways, take the most
-    likely one.
+    """Write down the facts that the answer needs and the passages tell, also a later one whose link to the question you
+    know or can guess. What follows plainly from a passage counts; part of a list or range does not stand for the whole.
+    What a question takes for granted needs no proof, unless it tells which of several things is meant; what a claim
+    says needs proof. If no fact is missing, answer from the passages alone; a rough date or place is an answer. Where
+    the question can be read in several ways, take the most likely one.
     """
 
     tried: list[str] = dspy.InputField(desc="queries looked up besides the question; asking one again finds the same")
