@@ -224,9 +224,7 @@ def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
         return load_index(built)
 
 
-@lru_cache(maxsize=4)
-def _open_once(members: tuple[str, ...]) -> Retriever:
-    return open_members(members)
+_open_once = lru_cache(maxsize=4)(open_members)
 
 
 def _served_lm(settings: RunSettings) -> dspy.LM:

@@ -81,11 +81,16 @@ class Readers(Parts):
         refuse_leak({one.question for one in examples}, {one.question for one in held_out})
         reader, simulated = self._reader_or_lm()
         with writing(folder, "calibration", shared=True) as file, Account(file).open() as account:
-            on_read = account.bounded(on_read, settings.policy)
-            readings, failed = self._read(reader, settings.split, examples, on_read)
+
+            def counted(what: str, done: int, most: int) -> None:
+                on_read(what, done, most)
+                if done < most:
+                    account.check_budget(settings.policy)
+
+            readings, failed = self._read(reader, settings.split, examples, counted)
             chosen, scores = best_theta(readings), None
             if test_split:
-                others, failed_later = self._read(reader, test_split, held_out, on_read)
+                others, failed_later = self._read(reader, test_split, held_out, counted)
                 scores, failed = score_readings(others, chosen.theta), failed + failed_later
         found: dict[str, Any] = {"scores": scores, "failed": failed, "seen": seen + seen_later, "simulated": simulated}
         calibration = Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)

@@ -69,16 +69,6 @@ def in_turn(lock_file: Path, what: str) -> Iterator[None]:
         lock.release()
 
 
-def check_name(folder: Path) -> None:
-    """Check that a folder has a name: it is made beside its place, and moved there when it is whole.
-
-    Raises:
-        QuestreeError: if it is the working folder, or the root.
-    """
-    if not folder.name:
-        raise QuestreeError(f"{folder} cannot be replaced as a whole; name a folder in it.")
-
-
 def new_file(path: Path) -> BinaryIO:
     """Open a new file for writing. A file, link or pipe that stands in its place is removed first.
 
@@ -141,16 +131,12 @@ def put_in_place(finished: Path, path: Path) -> None:
     os.replace(finished, path)
 
 
-def how_to_write(error: OSError) -> str:
-    """Return what helps where a file cannot be written."""
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return "allow more open files (ulimit -n), or ask fewer questions at a time (--concurrency)"
-    return "make room, or the folder writable"
-
-
 def cannot_write(path: Path, error: OSError) -> QuestreeError:
     """Return the error for a file that cannot be written."""
-    return QuestreeError(f"Cannot write {path}: {error.strerror}; {how_to_write(error)}, or name another folder.")
+    remedy = "make room, or the folder writable"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        remedy = "allow more open files (ulimit -n), or ask fewer questions at a time (--concurrency)"
+    return QuestreeError(f"Cannot write {path}: {error.strerror}; {remedy}, or name another folder.")
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 LARGEST = 64 << 20  # bytes of a file
 _SHOWN = 200  # characters of what is wrong
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # Windows has neither
 
 
 def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
@@ -36,7 +37,7 @@ def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
     """
     # looked at before it is opened, since opening a device may do something, and once more when nobody can swap it
     check_regular(path.lstat())
-    with open(path, "rb", opener=_open) as file:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _CAREFULLY)) as file:
         found = os.fstat(file.fileno())
         check_regular(found)
         content = file.read(int(min(found.st_size, largest)) + 1)
@@ -64,10 +65,6 @@ def check_regular(found: os.stat_result) -> None:
     """
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("it is no regular file")
-
-
-def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))  # Windows has neither
 
 
 def parse_json(content: bytes) -> Any:

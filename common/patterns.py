@@ -26,22 +26,6 @@ class EndlessPatternError(QuestreeError):
     """A pattern that was not matched in its time."""
 
 
-def check_pattern(pattern: str) -> None:
-    """Check that a text is a regular expression, as Python's ``re`` has it, of a bounded size.
-
-    Raises:
-        ValueError: if it is none; says why.
-    """
-    repeats = prod(max(1, *(int(count or 1) for count in found.groups())) for found in _COUNTS.finditer(pattern))
-    if repeats > MOST_REPEATS:
-        raise ValueError(f"its counts of repetitions make more than {MOST_REPEATS:,} together")
-    try:
-        re.compile(pattern)
-        _compiled(pattern)
-    except (re.error, regex.error, RecursionError, OverflowError) as error:
-        raise ValueError(str(error)) from None
-
-
 def search(pattern: str, text: str) -> bool:
     """Return whether a pattern is found anywhere in a text.
 
@@ -63,9 +47,8 @@ def spans(pattern: str, text: str) -> list[tuple[int, int]]:
 
 
 def _matches(pattern: str, how: Callable[[Any], T]) -> T:
-    check_pattern(pattern)
     try:
-        return how(_compiled(pattern))
+        return how(compiled(pattern))
     except TimeoutError:
         raise EndlessPatternError(
             f"The pattern {pattern[:100]!r} was not matched in {SECONDS:.0f} s; write it without repetitions of what "
@@ -74,5 +57,17 @@ def _matches(pattern: str, how: Callable[[Any], T]) -> T:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
-    return regex.compile(pattern)
+def compiled(pattern: str) -> Any:
+    """Return a regular expression, as Python's ``re`` has it, of a bounded size.
+
+    Raises:
+        ValueError: if it is none; says why.
+    """
+    repeats = prod(max(1, *(int(count or 1) for count in found.groups())) for found in _COUNTS.finditer(pattern))
+    if repeats > MOST_REPEATS:
+        raise ValueError(f"its counts of repetitions make more than {MOST_REPEATS:,} together")
+    try:
+        re.compile(pattern)
+        return regex.compile(pattern)
+    except (re.error, regex.error, RecursionError, OverflowError) as error:
+        raise ValueError(str(error)) from None

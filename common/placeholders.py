@@ -11,7 +11,7 @@ _SIGN = re.compile(r"#(?=\d)")
 
 def numbers_in(text: str) -> list[int]:
     """Return the numbers of the placeholders, in order."""
-    return [_number(found) for found in _PLACEHOLDER.finditer(text)]
+    return [int(found[found.lastindex or 0]) for found in _PLACEHOLDER.finditer(text)]
 
 
 def fill_in(text: str, answers: Sequence[str | None], missing: str | None = None) -> str:
@@ -24,7 +24,7 @@ def fill_in(text: str, answers: Sequence[str | None], missing: str | None = None
     """
 
     def answer(found: re.Match[str]) -> str:
-        number = _number(found)
+        number = int(found[found.lastindex or 0])
         known = answers[number - 1] if 1 <= number <= len(answers) else None
         return known or (found[0] if missing is None else missing)
 
@@ -39,7 +39,3 @@ def without_placeholders(question: str) -> str:
 def unanswered(query: str) -> str:
     """Return what stands in a later query for the answer of a query that has none."""
     return f"(the answer to: {query.rstrip(' ?')})"
-
-
-def _number(found: re.Match[str]) -> int:
-    return int(found[1] or found[2])

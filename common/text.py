@@ -1,4 +1,4 @@
-"""Other people's text made harmless, in prompts (where it could write fields) and on screens; and sizes for people."""
+"""Other people's text made harmless, in prompts (where it could write fields) and on screens; amounts of money."""
 
 from __future__ import annotations
 
@@ -172,15 +172,6 @@ def parts_of(word: str) -> list[str]:
         return [word]
     characters = _CHARACTER.findall(word)
     return [one + other for one, other in pairwise(characters)] or characters
-
-
-def readable_size(count: float) -> str:
-    """Return a number of bytes in powers of a thousand: 42 MB, 1.3 GB."""
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:,.1f} GB"
 
 
 def dollars(amount: float) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from ..common import patterns
 from ..common.errors import QuestreeError
-from ..common.patterns import check_pattern
 from ..common.placeholders import fill_in
 from ..metrics import normalise_title, passage_fingerprint, read_label
 from .relations import relation_question
@@ -143,7 +143,7 @@ class Question(_Frozen):
         if self.answers_are_regex:
             for answer in self.answers:
                 try:
-                    check_pattern(answer)
+                    patterns.compiled(answer)
                 except ValueError as error:
                     raise ValueError(f"answer {answer!r} is no regular expression: {error}") from None
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any, Protocol
@@ -17,9 +17,6 @@ from .failure import remember_lm
 from .policy import OutOfBudgetError, RunPolicy
 from .spent import ACCOUNT, Meter, Spent, metered, other_callbacks, total
 from .transport import bound_replies
-
-Count = Callable[[str, int, int], None]
-"""Called with what is being done, how many of it are done, and how many there are."""
 
 logger = logging.getLogger(__name__)
 
@@ -140,16 +137,6 @@ class Account(BaseCallback):
         """Raise an `OutOfBudgetError` if nothing is left to spend."""
         if policy is not None and (over := policy.over_budget(self.total)):
             raise OutOfBudgetError(f"Stopped: {over}; run the same with more of it.")
-
-    def bounded(self, count: Count, policy: RunPolicy) -> Count:
-        """Return the same counting, which ends with the budget, unless all is done."""
-
-        def counted(what: str, done: int, all_: int) -> None:
-            count(what, done, all_)
-            if done < all_:
-                self.check_budget(policy)
-
-        return counted
 
     def _check_open(self) -> None:
         if self._closed:

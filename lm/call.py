@@ -20,11 +20,11 @@ from . import retries
 from .adapters import patient, prompt_of
 from .episode import Dropped, begin, end, is_replayed
 from .failure import (
+    PASSING,
     CallFailedError,
     Cause,
     cause_of,
     first_line,
-    may_pass,
     overflows,
     remember_lm,
     shortened,
@@ -39,7 +39,7 @@ from .progress import can_send, check_followed, listener, told_call
 from .replies import fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import REPLY_TOKENS, Drop, fit, options_of, remember_shown, reply_tokens, shorten
+from .window import REPLY_TOKENS, Drop, fit, options_of, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
@@ -140,7 +140,9 @@ class _Call:
                 check_followed()
                 self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
                 try:
-                    return remember_shown(self.request(), self.inputs)
+                    reply = self.request()
+                    reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of those
+                    return reply
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
                 except LMError as error:
@@ -170,9 +172,11 @@ class _Call:
         try:
             with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
                 given = {"lm": lm, "config": self.config, "demos": demos, **inputs}
-                without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
-                ask = partial(self.predict, **given)  # on a thread, the connection keeps to the time
-                reply = within(seconds, ask, without_thread) if on_loop() else ask()
+                if on_loop():
+                    without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
+                    reply = within(seconds, partial(self.predict, **given), without_thread)
+                else:  # on a thread, the connection keeps to the time
+                    reply = self.predict(**given)
         except AdapterParseError:
             self.refuse_partial(lm)
             raise
@@ -239,8 +243,9 @@ class _Call:
         bound = limits().retries
         if self.cut and isinstance(error, LMInvalidRequestError):  # more room than the model may be given
             raise self.failed("truncated", self.cut) from error
-        if not may_pass(error) or self.retries > (self.lm.num_retries if bound is None else bound):
-            raise self.failed(cause_of(error), error) from error
+        cause, most = cause_of(error), self.lm.num_retries if bound is None else bound
+        if cause not in PASSING or self.retries > most:
+            raise self.failed(cause, error) from error
         if is_replayed():  # the time has passed already
             return
         seconds = retries.wait_before(self.retries, error)

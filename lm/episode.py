@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.manifests import json_hash
 from ..retrieval import Passage
+from .adapters import type_adapter
 from .failure import CallFailedError, Cause
 from .spent import Spent, total
 
@@ -122,7 +122,7 @@ class Episode:
     def found(self) -> list[list[Passage]]:
         """Return what each search found."""
         searches = [step for step in self.ordered if step.kind == "search" and step.fault is None]
-        return [_adapter(list[Passage]).validate_python(step.outcome) for step in searches]
+        return [type_adapter(list[Passage]).validate_python(step.outcome) for step in searches]
 
 
 _open: ContextVar[Episode | None] = ContextVar("questree_episode", default=None)
@@ -234,12 +234,12 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         end(stored)
         if stored.fault is not None:
             raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
-        return cast("T", _adapter(outcome).validate_python(stored.outcome))
+        return cast("T", type_adapter(outcome).validate_python(stored.outcome))
     inside, kept, began = Episode(), dict[str, Any](), perf_counter()
     try:
         with _collected(inside, ()):
             taken = take()
-        kept["outcome"] = _adapter(outcome).dump_python(taken, mode="json")
+        kept["outcome"] = type_adapter(outcome).dump_python(taken, mode="json")
         return taken
     except CallFailedError as error:
         kept["fault"] = Fault(error=error.failure.cause, message=error.failure.message)
@@ -249,8 +249,3 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         raise
     finally:
         end(begun, spent=inside.spent, dropped=inside.dropped, seconds=perf_counter() - began, **kept)
-
-
-@lru_cache
-def _adapter(outcome: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(outcome)

@@ -133,10 +133,6 @@ def are_counted() -> bool:
     return bool(dspy.settings.get(_COUNTING))
 
 
-class SettingsError(QuestreeError):
-    """Settings that do not fit the parts that the program was given."""
-
-
 _CAUSES: list[tuple[type[LMError], Cause]] = [
     (LMAuthError, "auth"),
     (LMBillingError, "auth"),
@@ -148,8 +144,10 @@ _CAUSES: list[tuple[type[LMError], Cause]] = [
     (LMProviderError, "server"),
     (LMUnexpectedError, "server"),
 ]
-_PASSING: set[Cause] = {"rate-limit", "timeout", "unreachable", "server"}
-_NEVER_SENT = (LMConfigurationError, LMUnsupportedFeatureError)
+PASSING: set[Cause] = {"rate-limit", "timeout", "unreachable", "server"}
+"""Causes with which the same request may succeed later."""
+NEVER_SENT = (LMConfigurationError, LMUnsupportedFeatureError)
+"""Errors of requests that were not even tried."""
 
 # Servers' words for a prompt that is too long: OpenAI and vLLM, OpenAI's newer ones, llama.cpp, Ollama, TGI,
 # Anthropic, Gemini, Mistral. Some send them with status 400, some with 413, 422 or 500.
@@ -174,16 +172,6 @@ def cause_of(error: LMError) -> Cause:
     if isinstance(error, LMTransportError) and _TIMED_OUT.search(error.message):
         return "timeout"
     return next((cause for kind, cause in _CAUSES if isinstance(error, kind)), "refused")
-
-
-def may_pass(error: LMError) -> bool:
-    """Return whether the same request may succeed later."""
-    return cause_of(error) in _PASSING
-
-
-def was_sent(error: LMError) -> bool:
-    """Return whether a request was sent, or at least tried."""
-    return not isinstance(error, _NEVER_SENT)
 
 
 def first_line(error: Exception) -> str:

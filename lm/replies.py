@@ -14,15 +14,14 @@ from .episode import EpisodeStep, Fault
 
 def replies_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the replies in entries of a `dspy.LM` history: text, reasoning and why each ended."""
-    return [_reply(entry, (entry.get("outputs") or [None])[0]) for entry in history]
-
-
-def _reply(entry: Mapping[str, Any], output: Any) -> dict[str, Any]:
-    text, reasoning = output, ""
-    if isinstance(output, dict):
-        text, reasoning = output.get("text"), str(output.get("reasoning_content") or "")
-    told = {"reasoning": reasoning, "finish": finish_reason(entry.get("response"))}
-    return {"text": None if text is None else str(text), **{name: one for name, one in told.items() if one}}
+    replies = []
+    for entry in history:
+        output = (entry.get("outputs") or [None])[0]
+        said = output if isinstance(output, dict) else {"text": output}
+        told = {"reasoning": said.get("reasoning_content"), "finish": finish_reason(entry.get("response"))}
+        text = None if said.get("text") is None else str(said["text"])
+        replies.append({"text": text, **{name: str(one) for name, one in told.items() if one}})
+    return replies
 
 
 def finish_reason(response: Any) -> str | None:

@@ -14,7 +14,7 @@ import dspy
 from dspy.utils.exceptions import LMError
 from pydantic import BaseModel, ConfigDict
 
-from .failure import was_sent
+from .failure import NEVER_SENT
 from .models import facts_of, is_served
 
 # the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
@@ -109,7 +109,7 @@ class Meter:
             _taken(entry, count, cached=not self._is_served) for entry, count in zip(entries, requests, strict=True)
         ]
         took = parts[0] if len(parts) == 1 else total(parts)
-        tried = isinstance(error, LMError) and was_sent(error)
+        tried = isinstance(error, LMError) and not isinstance(error, NEVER_SENT)
         tried = tried or (isinstance(error, CancelledError) and not is_served(self.lm))  # nothing tells what it sent
         if failed := max(self._requests - took.calls, int(tried), 0):
             took = took.model_copy(update={"failed": failed})

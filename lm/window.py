@@ -97,14 +97,8 @@ def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> tuple[
     return {**inputs, "passages": kept}, _dropped(predict, passages, len(kept), drop, len(passages) == 1)
 
 
-def remember_shown(reply: dspy.Prediction, inputs: dict[str, Any]) -> dspy.Prediction:
-    """Note on a reply which passages its prompt showed; `passages_shown` and `shown_of` return them."""
-    reply._shown = inputs.get("passages")  # no field: demonstrations are made of those
-    return reply
-
-
 def passages_shown(reply: dspy.Prediction) -> list[str]:
-    """Return the passages that the prompt showed, after it was fitted to the window."""
+    """Return the passages that the prompt of a call showed, after it was fitted to the window."""
     return list(getattr(reply, "_shown", None) or [])
 
 

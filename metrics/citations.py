@@ -146,16 +146,13 @@ def claim_terms(fragment: str) -> list[str]:
     sentence (``The``, ``He``, ``In`` …) is no name, nor is one of a script without capitals.
     """
     text = unicodedata.normalize("NFC", fragment)
-    runs = [text[found.start() : found.end()] for found in _NAME_OR_NUMBER.finditer(_as_ascii(text))]
+    plain = text if text.isascii() else "".join(map(_letter_as_ascii, text))  # as long as the text
+    runs = [text[found.start() : found.end()] for found in _NAME_OR_NUMBER.finditer(plain)]
     return list(dict.fromkeys(term for run in runs if normalise(term := _OPENING.sub("", run).strip())))
 
 
-def _as_ascii(text: str) -> str:
-    """Return the text with A for each further capital letter, and a for each further letter: as long as it is."""
-    return text if text.isascii() else "".join(map(_letter_as_ascii, text))
-
-
 def _letter_as_ascii(letter: str) -> str:
+    """Return A for each further capital letter, and a for each further letter."""
     return letter if letter.isascii() or not letter.isalpha() else "A" if letter.isupper() else "a"
 
 

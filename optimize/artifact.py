@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.errors import QuestreeError
-from ..common.files import check_name, write_atomically
+from ..common.files import write_atomically
 from ..common.json_files import validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
@@ -109,7 +109,6 @@ def save(program: Program, folder: str | Path, **facts: Any) -> Path:
         QuestreeError: if the folder holds something else, cannot be written, or a demonstration is not JSON.
     """
     target = Path(folder)
-    check_name(target)
     try:
         if target.exists() and not (target / MANIFEST).exists() and any(target.iterdir()):
             raise QuestreeError(f"{target} is not empty and holds no saved program; name another folder.")

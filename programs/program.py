@@ -306,7 +306,8 @@ def answered(
         fields: others of the prediction; ``passages`` are all of the tree if they are not given.
     """
     said = without_loose_marks(str(answer or ""), 0).strip()
-    said = said if _is_title(said, references) else text_or_none(said) or ""
+    titles = {normalise(passage.title.split(" (")[0]) for passage in references} - {""}
+    said = said if normalise(said) in titles else text_or_none(said) or ""  # a film may be called Unknown
     content = without_loose_marks(final_content, len(references))
     return _Answer(
         answer=said,
@@ -328,12 +329,6 @@ def answered_from(
     """
     content, references = settle_marks(content, passages, supported_by(tree.question))
     return answered(tree, answer, content, references, passages=passages, **fields)
-
-
-def _is_title(said: str, passages: list[Passage]) -> bool:
-    """Return whether a passage has this title, as the film Unknown has, which is then an answer."""
-    titles = {normalise(passage.title.split(" (")[0]) for passage in passages}
-    return normalise(said) in titles - {""}
 
 
 def signature_names(program: dspy.Module) -> dict[str, str]:

@@ -104,13 +104,6 @@ def renumbered(content: str, numbers: dict[int, int]) -> str:
 
 def _numbers(found: re.Match[str]) -> list[int]:
     """Return the numbers of a mark, in order; 1-3 are three."""
-    return [number for part in _RANGE.finditer(found[1]) for number in _between(_number(part[1]), part[2])]
-
-
-def _between(first: int, last: str | None) -> list[int]:
-    return list(range(first, _number(last) + 1)) if last else [first]
-
-
-def _number(digits: str) -> int:
-    """Return a number; of digits without end, which an LM may write, nine are as high a number."""
-    return int(digits[:9])
+    # of digits without end, which an LM may write, nine are as high a number
+    ranges = [(int(first[:9]), int((last or first)[:9])) for first, last in _RANGE.findall(found[1])]
+    return [number for first, last in ranges for number in range(first, last + 1)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import dspy
 from pydantic import Field
 
-from ..lm.failure import SettingsError
+from ..common.errors import QuestreeError
 from ..retrieval import Retriever
 from ..signatures import AnswerStyle
 from .reviews import Reviewing, ReviewingSettings
@@ -84,7 +84,7 @@ class TreeOfReviews(Reviewing):
         settings: see `TreeOfReviewsSettings` and `ReviewingSettings`.
 
     Raises:
-        SettingsError: if paragraphs are to be pruned by meaning, and the retriever has no embeddings.
+        QuestreeError: if paragraphs are to be pruned by meaning, and the retriever has no embeddings.
     """
 
     name: ClassVar[str] = "tree-of-reviews"
@@ -95,7 +95,7 @@ class TreeOfReviews(Reviewing):
     def __init__(self, retriever: Retriever | None = None, settings: TreeOfReviewsSettings | None = None):
         super().__init__(retriever, settings)
         if self.settings.semantic_pruning is not None and (retriever is None or retriever.similarity is None):
-            raise SettingsError(
+            raise QuestreeError(
                 "semantic_pruning compares paragraphs by the retriever's embeddings, and "
                 f"{retriever.name if retriever else 'no retriever'} offers none (`similarity` is None); "
                 "use a neural index, or leave semantic_pruning out."

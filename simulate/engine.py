@@ -150,10 +150,8 @@ def simulated_lm(questions: Iterable[Question], traits: Traits | None = None, **
     return lm_of(Mind(_world_of(tuple(questions)), traits or Traits()), **settings)
 
 
-@lru_cache(maxsize=2)
-def _world_of(questions: tuple[Question, ...]) -> World:
-    """Return the world of these questions; minds over the same ones share it, since nothing changes it."""
-    return World(questions)
+_world_of = lru_cache(maxsize=2)(World)
+"""Returns the world of these questions; minds over the same ones share it, since nothing changes it."""
 
 
 def lm_of(mind: Mind, **settings: Any) -> dspy.LM:

@@ -27,7 +27,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "simulate": 2691,  # 2100
     "lm": 3075,  # 1900
     "data": 2700,  # 2700
-    "common": 1400,  # 1200
+    "common": 1365,  # 1200
     "service": 1950,  # with pages 2700
     "metrics": 1380,  # 1300
     "pages": 1020,

@@ -147,7 +147,8 @@ def _built(
     how: dict[str, Any],
 ) -> str:
     """Make or enlarge the index in a folder, and return what is said of it."""
-    from ..common.text import readable_size
+    from rich.filesize import decimal
+
     from ..retrieval import add_to_index, build_index, read_manifest
     from ..retrieval.index_folder import KINDS
 
@@ -157,7 +158,7 @@ def _built(
         settings = KINDS[kind].settings_of(values) if values else None
         build_index(source, out, kind=kind, settings=settings, **order, **how)
     manifest = read_manifest(out)
-    size = readable_size(sum(file.bytes for file in manifest.files.values()))
+    size = decimal(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"
     return f"{out}: {held}; use it with --retriever {quote(str(out))}"
 

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TaskID, TimeRemainingColumn
 
-from ..common.text import readable_size
 from .report import bill, list_scores
 from .screen import Screen, clear_stdout
 
@@ -85,7 +85,7 @@ class Bars(Progress):
         """Show a stage of an index: a bar; where no terminal is, a line for each stage, and one now and then."""
         text = f"{progress.done:,}" + (f" of {progress.total:,}" if progress.total else "")
         text += f", {progress.kept:,} of them kept" if progress.kept else ""
-        text += f", {readable_size(progress.bytes)} when done" if progress.bytes else ""
+        text += f", {decimal(progress.bytes)} when done" if progress.bytes else ""
         if self.console.is_terminal:
             self._show(progress.stage, progress.done, progress.total or None, text)
         elif progress.stage != self._stage[0] or time.monotonic() > self._stage[1] + _BETWEEN_LINES:

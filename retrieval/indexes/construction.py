@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.filesize import decimal
+
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, make_folder, new_file
-from ...common.text import readable_size
 from .chunks import ROWS
 from .contents import NAME, OFFSETS, PASSAGES, held_version
 
@@ -54,7 +55,7 @@ class Construction:
             shutil.rmtree(self.folder, ignore_errors=True)
             return ""
         return (
-            f"What is encoded ({readable_size(sum(sizes))}) is kept in {self.folder}: the same command goes on from "
+            f"What is encoded ({decimal(sum(sizes))}) is kept in {self.folder}: the same command goes on from "
             "there; delete the folder if you do not want it."
         )
 

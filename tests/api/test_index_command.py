@@ -34,7 +34,7 @@ def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(monkeypatch, capsys
         bars.index(BuildProgress("encoding", second, 100, kept=3, bytes=61_000_000))
     bars.index(BuildProgress("training", 0, 0))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "encoding: 0 of 100, 3 of them kept, 61 MB when done"
+    assert lines[0] == "encoding: 0 of 100, 3 of them kept, 61.0 MB when done"
     assert (len(lines), lines[-1]) == (5, "training")
 
 

@@ -7,7 +7,7 @@ import dspy
 import pytest
 from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
-from questree.lm.failure import SettingsError
+from questree.common.errors import QuestreeError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
 from questree.programs.evidence import count_tokens
 from questree.programs.majority import most_votes
@@ -397,7 +397,7 @@ def test_semantic_pruning_drops_near_duplicates_of_the_evidence(answering):
 
 
 def test_semantic_pruning_needs_a_retriever_with_embeddings():
-    with pytest.raises(SettingsError, match="similarity"):
+    with pytest.raises(QuestreeError, match="similarity"):
         TreeOfReviews(TableRetriever({}), TreeOfReviewsSettings(preset="paper", semantic_pruning=0.9))
 
 
