@@ -70,9 +70,7 @@ CREATE TABLE payments (
     cost REAL NOT NULL, estimated INTEGER NOT NULL
 );
 CREATE TABLE candidates (
-    attempt INTEGER NOT NULL, number INTEGER NOT NULL, score REAL NOT NULL, questions INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    PRIMARY KEY (attempt, number)
+    number INTEGER PRIMARY KEY, score REAL NOT NULL, questions INTEGER NOT NULL, state TEXT NOT NULL
 );
 CREATE TABLE texts (digest TEXT PRIMARY KEY, text TEXT NOT NULL);
 """

@@ -29,7 +29,6 @@ from ..programs.modules.reader import LMReader
 from ..programs.states import CompiledState, compiled_state, members_of, to_json
 from ..retrieval import DuplicateCheck, Reader, Retriever
 from . import hub
-from .card_scores import contradiction
 
 FORMAT = 1
 MANIFEST = "questree.json"
@@ -162,11 +161,7 @@ def read_artifact(place: str | Path) -> Artifact:
         else:
             folder = _download(str(place), temporary)
         try:
-            artifact = replace(_read(folder), folder=Path(place))
-            card = (folder / hub.CARD).read_text("utf-8", "replace") if (folder / hub.CARD).is_file() else ""
-            if false := contradiction(card, artifact.manifest.facts()):
-                logger.warning("The card of %s says %s.", place, false)
-            return artifact
+            return replace(_read(folder), folder=Path(place))
         except QuestreeError as error:
             raise QuestreeError(str(error).replace(str(folder), str(place))) from error
 

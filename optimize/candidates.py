@@ -39,8 +39,8 @@ class Candidate:
 class CandidateKeeper(BaseCallback):
     """Keeps each candidate as soon as it is scored, since an optimizer that is interrupted keeps nothing itself.
 
-    When an interrupted compilation goes on, its candidates are expected again, in the same order. If one differs (the
-    LM or the metric answered otherwise, or the LM's replies were not kept), it and the later ones are put aside.
+    When an interrupted compilation goes on, its candidates come again, in the same order, and take the place of those
+    that are there.
 
     Args:
         file: of the compilation; None keeps candidates in memory alone.
@@ -68,42 +68,23 @@ class CandidateKeeper(BaseCallback):
         self.candidates.append(candidate)
         try:
             if self.file is not None:
-                _keep(candidate, self.file)
+                state, texts = self.file.kept(json.loads(to_json(candidate.state)))
+                row = (candidate.number, score, questions, state)
+                self.file.write(*texts, ("INSERT OR REPLACE INTO candidates VALUES (?, ?, ?, ?)", row))
             self.on_candidate(candidate)
         except Exception as error:  # the optimizer goes on, and DSPy would swallow it
             logger.warning("Candidate %d was not kept: %s", candidate.number, error)
 
     def end(self) -> None:
-        """Put aside what another attempt kept beyond these candidates: the optimizer has tried all that it will."""
+        """Remove what another attempt kept beyond these candidates: the optimizer has tried all that it will."""
         if self.file is not None:
-            _put_aside(self.file, len(self.candidates))
-
-
-def _keep(candidate: Candidate, file: WritableFile) -> None:
-    state, texts = file.kept(json.loads(to_json(candidate.state)))
-    kept = (candidate.score, candidate.questions, state)
-    query = "SELECT score, questions, state FROM candidates WHERE attempt = 0 AND number = ?"
-    if file.rows(query, candidate.number) != [kept]:
-        _put_aside(file, candidate.number)
-        file.write(*texts, ("INSERT INTO candidates VALUES (0, ?, ?, ?, ?)", (candidate.number, *kept)))
-
-
-def _put_aside(file: WritableFile, number: int) -> None:
-    """Give the candidates from this number on, which another attempt kept, the number of that attempt."""
-    these = "attempt = 0 AND number >= ?"
-    if former := file.rows(f"SELECT number FROM candidates WHERE {these}", number):
-        attempt = "(SELECT max(attempt) + 1 FROM candidates)"
-        file.write((f"UPDATE candidates SET attempt = {attempt} WHERE {these}", (number,)))
-        said = "The optimizer went another way than before: %d candidates of then are kept apart (`attempt` in %s)."
-        logger.warning(said, len(former), file.path)
+            self.file.write(("DELETE FROM candidates WHERE number >= ?", (len(self.candidates),)))
 
 
 def read_candidates(file: RunFile) -> tuple[Candidate, ...]:
     """Return the candidates that a `CandidateKeeper` kept in a file."""
     found = []
-    for number, score, questions, state in file.rows(
-        "SELECT number, score, questions, state FROM candidates WHERE attempt = 0 ORDER BY number"
-    ):
+    for number, score, questions, state in file.rows("SELECT * FROM candidates ORDER BY number"):
         try:
             whole = file.value(state)
             validate(ProgramState, whole)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ..common.errors import QuestreeError
 from .artifact import MANIFEST, Manifest, read_artifact
-from .card_scores import score_rows
-from .hub import CARD, parse, upload
+from .hub import parse, upload
 
 _CAPSULE = "study.capsule"
 _CARD = """---
@@ -72,7 +72,7 @@ def push(
         "program": _code(kind, **manifest.program.settings),
         "task": _code(task) if task else "not said",
         "optimizer": _code((said.get("optimizer") or {}).get("name", "none")),
-        **score_rows(said),
+        **_score_rows(said),
         "LM": _code(manifest.lm.get("name")) + simulated,
         "retriever": " ".join(map(_code, manifest.retriever.values())) or "none",
         **({} if index is None else {"index": _recipe(index, manifest)}),
@@ -83,9 +83,20 @@ def push(
     table = "\n".join(f"| {name} | {text} |" for name, text in rows.items())
     title = f"{kind}, compiled{f' for {task}' if task else ''}"
     card = _CARD.format(head=head.to_yaml(), title=title, repository=repository, table=table)
-    files: dict[str, Path | bytes] = {MANIFEST: Path(folder) / MANIFEST, CARD: card.encode()}
+    files: dict[str, Path | bytes] = {MANIFEST: Path(folder) / MANIFEST, "README.md": card.encode()}
     files |= {_CAPSULE: Path(capsule)} if capsule is not None else {}
     return upload(address, files, f"{kind}, {manifest.checksum[:12]}", private=private)
+
+
+def _score_rows(facts: dict[str, Any]) -> dict[str, str]:
+    """Return a row for each score of an artifact, with its interval and the number of questions."""
+    scores, metric = facts.get("scores") or {}, (facts.get("metrics") or ["score"])[0]
+    names = {"before": f"{metric} before", "after": metric, "gain": "gain, paired", "grounded": f"{metric}, grounded"}
+    return {
+        words: f"{scores[key]['mean']:.3f} [{scores[key]['low']:.3f}, {scores[key]['high']:.3f}], n={scores[key]['n']}"
+        for key, words in names.items()
+        if key in scores
+    }
 
 
 def _code(*words: object, **settings: object) -> str:

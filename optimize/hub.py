@@ -13,7 +13,6 @@ from ..common.json_files import LARGEST
 
 PREFIX = "hf://"
 _ADDRESS = re.compile(r"hf://(?P<repository>\w[\w.-]*/\w[\w.-]*?)(@(?P<revision>[\w./-]+))?")
-CARD = "README.md"
 _FILE = "questree.json"
 
 
@@ -26,7 +25,7 @@ def parse(address: str) -> tuple[str, str | None]:
 
 
 def fetch(address: str, target: str | Path) -> str:
-    """Put the file and the card of an artifact on the hub into a folder; return its address with the commit."""
+    """Put the file of an artifact on the hub into a folder; return its address with the commit."""
     from huggingface_hub import HfApi
 
     repository, revision = parse(address)
@@ -39,9 +38,7 @@ def fetch(address: str, target: str | Path) -> str:
                 f"{address} holds no {_FILE} of at most {LARGEST:,} bytes: that is no compiled program."
             )
         # only this commit: a revision may have moved since its sizes were read
-        for name in (_FILE, CARD):
-            if sizes.get(name, LARGEST + 1) <= LARGEST:
-                hub.hf_hub_download(repository, name, revision=held.sha, local_dir=target)
+        hub.hf_hub_download(repository, _FILE, revision=held.sha, local_dir=target)
     return f"{PREFIX}{repository}@{held.sha}"
 
 

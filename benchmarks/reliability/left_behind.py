@@ -73,7 +73,7 @@ def _told(file: Path) -> dict[str, Any]:
                 for run, *said, one, other in runs.rows(steps)
                 for texts in [(one, other)]
             ],
-            "candidates": runs.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0"),
+            "candidates": runs.rows("SELECT number, score, questions, state FROM candidates"),
         }
 
 
@@ -84,7 +84,7 @@ def _answers(run: Path) -> dict[str, Any]:
     try:
         with reading(run / NAME) as file:
             records = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
-            candidates = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
+            candidates = file.rows("SELECT number, score, questions, state FROM candidates")
     except EmptyFileError:  # killed before anything was written
         return {}
     found = {f"{name}: {id}": record for name, id, record in records}

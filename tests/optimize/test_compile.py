@@ -133,7 +133,7 @@ def interrupted(mini, out):
     return str(stopped.value)
 
 
-CANDIDATES = "SELECT rowid, * FROM candidates WHERE attempt = 0 ORDER BY number"
+CANDIDATES = "SELECT rowid, * FROM candidates ORDER BY number"
 
 
 def test_an_interrupted_compilation_goes_on_and_finds_its_candidates_again(mini, searched, tmp_path, caplog):
@@ -146,14 +146,12 @@ def test_an_interrupted_compilation_goes_on_and_finds_its_candidates_again(mini,
     assert done.program.dump_state() == searched[1].program.dump_state()
 
 
-def test_candidates_that_are_not_found_again_are_put_aside(mini, tmp_path, caplog):
+def test_candidates_that_are_not_found_again_are_replaced(mini, tmp_path):
     interrupted(mini, tmp_path)
     change(tmp_path, "UPDATE candidates SET score = 0.125 WHERE number = 1")
-    change(tmp_path, "INSERT INTO candidates SELECT 0, 9, score, questions, state FROM candidates WHERE number = 1")
-    done = mini.compiled(dev=1, out=tmp_path)
-    assert rows(tmp_path, "SELECT number, score FROM candidates WHERE attempt = 1") == [(1, 0.125), (9, 0.125)]
-    assert len(rows(tmp_path, CANDIDATES)) == len(done.compilation.candidates)
-    assert "went another way" in caplog.text
+    change(tmp_path, "INSERT INTO candidates SELECT 9, score, questions, state FROM candidates WHERE number = 1")
+    done = mini.compiled(dev=1, out=tmp_path).compilation.candidates
+    assert rows(tmp_path, "SELECT number, score FROM candidates") == [(one.number, one.score) for one in done]
 
 
 def test_who_stops_an_optimizer_is_told_whether_its_calls_are_kept(mini, tmp_path):
@@ -399,10 +397,10 @@ def test_an_optimizer_that_compares_nothing_trains_on_all(mini):
 
 
 def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_path, monkeypatch, caplog):
-    def full(candidate, file):
+    def full(state):
         raise QuestreeError("no space left")
 
-    monkeypatch.setattr(observers, "_keep", full)
+    monkeypatch.setattr(observers, "to_json", full)
     compiled = mini.compiled(dev=1, out=tmp_path)
     assert "Candidate 0 was not kept: no space left" in caplog.text
     assert compiled.artifact is not None

@@ -120,15 +120,6 @@ def test_the_card_says_what_it_is_and_how_it_scored(hub, program, tmp_path):
         assert line in card
 
 
-def test_a_card_that_tells_another_score_than_its_file_is_told_in_one_line(hub, program, mini, caplog):
-    place = push(program, "hf://me/chain")
-    card = hub.commits[place.partition("@")[2]]["README.md"].decode()
-    better = hub.commit({"README.md": card.replace("0.500 [0.250, 0.750]", "0.900 [0.850, 0.950]").encode()})
-    load(f"hf://me/chain@{better}", retriever=mini.index)
-    said = f"The card of hf://me/chain@{better} says 'cover-em | 0.900 [0.850, 0.950], n=40'"
-    assert f"{said}; its file says 0.500 [0.250, 0.750], n=40." in caplog.messages
-
-
 def test_the_card_tells_the_recipe_of_the_index_that_it_was_compiled_over(mini, hub, tmp_path):
     def indexed(name, text):
         corpus = tmp_path / "corpus.jsonl"
