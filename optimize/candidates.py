@@ -43,11 +43,11 @@ class CandidateKeeper(BaseCallback):
     that are there.
 
     Args:
-        file: of the compilation; None keeps candidates in memory alone.
+        file: of the compilation.
         on_candidate: called with each candidate, in the thread that compiles.
     """
 
-    def __init__(self, file: WritableFile | None, on_candidate: Callable[[Candidate], None]):
+    def __init__(self, file: WritableFile, on_candidate: Callable[[Candidate], None]):
         self.file, self.on_candidate = file, on_candidate
         self.candidates: list[Candidate] = []
         self._programs: dict[str, Program] = {}
@@ -67,18 +67,16 @@ class CandidateKeeper(BaseCallback):
         candidate = Candidate(len(self.candidates), score, questions, state_of(program))
         self.candidates.append(candidate)
         try:
-            if self.file is not None:
-                state, texts = self.file.kept(json.loads(to_json(candidate.state)))
-                row = (candidate.number, score, questions, state)
-                self.file.write(*texts, ("INSERT OR REPLACE INTO candidates VALUES (?, ?, ?, ?)", row))
+            state, texts = self.file.kept(json.loads(to_json(candidate.state)))
+            row = (candidate.number, score, questions, state)
+            self.file.write(*texts, ("INSERT OR REPLACE INTO candidates VALUES (?, ?, ?, ?)", row))
             self.on_candidate(candidate)
         except Exception as error:  # the optimizer goes on, and DSPy would swallow it
             logger.warning("Candidate %d was not kept: %s", candidate.number, error)
 
     def end(self) -> None:
         """Remove what another attempt kept beyond these candidates: the optimizer has tried all that it will."""
-        if self.file is not None:
-            self.file.write(("DELETE FROM candidates WHERE number >= ?", (len(self.candidates),)))
+        self.file.write(("DELETE FROM candidates WHERE number >= ?", (len(self.candidates),)))
 
 
 def read_candidates(file: RunFile) -> tuple[Candidate, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import count
@@ -23,7 +23,7 @@ from ..evaluation.kept_run import begin
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import MetricError, ScoreFunction, checked_metrics
 from ..evaluation.run import Answerers, Interrupted, evaluate
-from ..evaluation.run_file import NAME, writing
+from ..evaluation.run_file import NAME, WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
@@ -113,16 +113,17 @@ def compile(
         raise QuestreeError(f"register={register!r} needs MLflow: name a store to track to (--tracking-uri).")
     plan.optimizer.check(program, plan.policy)
     check_asked(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
-    with writing(plan.out, "compilation") if plan.out else nullcontext() as file:
-        plan = plan if file is None else plan.claim(file)
-        here, known = without_password(tracking.uri), None if file is None else file.fact("tracked")
+    place = TemporaryDirectory() if plan.out is None else nullcontext(str(plan.out))
+    with place as folder, writing(Path(folder), "compilation", durable=plan.out is not None) as file:
+        plan.claim(file)
+        here, known = without_password(tracking.uri), file.fact("tracked")
         if known and known["uri"] == here and register in (None, known.get("register")):
-            return replace(_Steps(plan, UNTRACKED).take(), address=known["address"])
+            return replace(_Steps(plan, file, UNTRACKED).take(), address=known["address"])
         facts = plan.facts() | {"policy": plan.policy.model_dump(exclude_none=True), "versions": versions()}
         named, simulated = f"{program.name} {plan.optimizer.name}", bool(lm_facts()["simulated"])
         with tracking.run(named, facts, simulated=simulated) as run:
-            compiled = _Steps(plan, run).take()
-            if file is not None and compiled.address:
+            compiled = _Steps(plan, file, run).take()
+            if compiled.address:
                 file.set_fact("tracked", {"uri": here, "address": compiled.address, "register": register})
             return compiled
 
@@ -150,9 +151,10 @@ class _Done(BaseModel):
 class _Steps:
     """The steps of a compilation, each of which is done once: what an interrupted attempt finished is taken over."""
 
-    def __init__(self, plan: Plan, run: TrackedRun):
-        self.plan, self.run = plan, run
-        self.program, self.folder = plan.program, plan.out and plan.out / "program"
+    def __init__(self, plan: Plan, file: WritableFile, run: TrackedRun):
+        self.plan, self.file, self.run = plan, file, run
+        self.program, self.folder = plan.program, file.path.with_name("program")
+        self.saves = plan.out is not None or run.on
 
     def take(self) -> Compiled:
         """Score the program, compile it, save it and score it again."""
@@ -161,9 +163,9 @@ class _Steps:
         train = apart_from(train, plan.examples.dev)
         if plan.teacher == "annotations":
             train = annotated(train)
-        if self.folder or self.run.on:  # what cannot be saved is refused at once, and what is saved is known here
+        if self.saves:  # what cannot be saved is refused at once, and what is saved is known here
             saved_name(type(members_of(self.program)[0]))
-        bill = LMBill(plan.policy, plan.file)
+        bill = LMBill(plan.policy, self.file)
         with bill.open():
             before = self.score(self.program, "before", plan.answerers)
             with self.stopping():
@@ -171,10 +173,9 @@ class _Steps:
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
             with _configured(compilation.lm):
-                if self.folder:  # at once, and not with the scores: scoring may be interrupted
+                if self.saves:  # at once, and not with the scores: scoring may be interrupted
                     save(compilation.program, self.folder, **self.describe(compilation))
-                    if plan.file is not None:
-                        keep_prompts(plan.file, compilation.program)
+                    keep_prompts(self.file, compilation.program)
                 # workers of a cluster know the LM that the settings name, and no other
                 after = self.score(compilation.program, "after", plan.answerers if compilation.lm is None else None)
                 return self.keep(Compiled(compilation, before, after))
@@ -188,7 +189,7 @@ class _Steps:
                 plan.examples.dev,
                 plan.metric,
                 task=task,
-                out=begin(plan.file, stage, program, task, plan.policy) if plan.file else None,
+                out=begin(self.file, stage, program, task, plan.policy) if plan.out else None,
                 seed=plan.seed,
                 policy=plan.policy,
                 answerers=answerers,
@@ -214,8 +215,7 @@ class _Steps:
 
     def load_finished(self) -> Compilation | None:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
-        plan = self.plan
-        if not self.folder or not (self.folder / MANIFEST).exists():
+        if not (self.folder / MANIFEST).exists():
             return None
         parts: dict[str, Any] = {
             name: getattr(self.program, name, None) for name in ("retriever", "reader", "duplicates")
@@ -226,14 +226,14 @@ class _Steps:
         except ValueError as error:
             raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
         lm, name = None, str(artifact.manifest.lm.get("name"))
-        if plan.optimizer.trains and name != dspy.settings.lm.model:
-            if not Trainings(plan.file).gave(name):  # a saved program alone chooses no model
+        if self.plan.optimizer.trains and name != dspy.settings.lm.model:
+            if not Trainings(self.file).gave(name):  # a saved program alone chooses no model
                 raise QuestreeError(
                     f"{self.folder} was compiled with the LM {name!r}, and {NAME} beside it does not say that it was "
                     "trained for that; name another folder to train anew."
                 )
             lm = dspy.settings.lm.copy(model=name)
-        candidates = () if plan.file is None else read_candidates(plan.file)
+        candidates = read_candidates(self.file)
         return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged, lm)
 
     def optimize(self, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compilation:
@@ -249,7 +249,7 @@ class _Steps:
 
         plan.tell(CompileProgress("compile"))
         began, verdicts = time.perf_counter(), Verdicts(plan.metric)
-        keeper, trainings = CandidateKeeper(plan.file, on_candidate), Trainings(plan.file, bill.check)
+        keeper, trainings = CandidateKeeper(self.file, on_candidate), Trainings(self.file, bill.check)
         student = self.program.deepcopy()
         student._compiled = False
         teacher: Program | None = None
@@ -278,18 +278,13 @@ class _Steps:
 
     def keep(self, compiled: Compiled) -> Compiled:
         """Save the program with its scores, and track it; return it with its folder and its address."""
-        place: AbstractContextManager[str | Path] = (
-            nullcontext(self.plan.out) if self.plan.out else TemporaryDirectory()
-        )
-        with place as out:
-            folder = Path(out) / "program"
-            scores = {"before": compiled.before.score, "after": compiled.after.score, "gain": compiled.gain}
-            scores |= {"grounded": compiled.after.grounded}
-            if self.folder or self.run.on:
-                facts = self.describe(compiled.compilation)
-                save(compiled.program, folder, scores={name: asdict(one) for name, one in scores.items()}, **facts)
-            address = _track(self.run, compiled, folder, self.plan.register) if self.run.on else None
-        return replace(compiled, artifact=self.folder or None, address=address)
+        scores = {"before": compiled.before.score, "after": compiled.after.score, "gain": compiled.gain}
+        scores |= {"grounded": compiled.after.grounded}
+        if self.saves:
+            facts = self.describe(compiled.compilation)
+            save(compiled.program, self.folder, scores={name: asdict(one) for name, one in scores.items()}, **facts)
+        address = _track(self.run, compiled, self.folder, self.plan.register) if self.run.on else None
+        return replace(compiled, artifact=self.folder if self.plan.out else None, address=address)
 
     def describe(self, compilation: Compilation) -> dict[str, Any]:
         """Return what the artifact says of how it was made."""

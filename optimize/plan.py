@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +37,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """A compilation as it was asked for; see `compile`. ``file`` is where it is kept; None for nowhere."""
+    """A compilation as it was asked for; see `compile`."""
 
     program: Program
     examples: Examples
@@ -51,17 +51,15 @@ class Plan:
     out: Path | None
     tell: Callable[[CompileProgress], None]
     register: str | None = None
-    file: WritableFile | None = None
 
-    def claim(self, file: WritableFile) -> Plan:
-        """Return the plan with the file that it is kept in, once that says what the compilation is about."""
+    def claim(self, file: WritableFile) -> None:
+        """Write into a file what the compilation is about; refuse one that is about another."""
         facts = json.loads(json.dumps(self.facts()))
         if (there := file.fact("about")) is None:
             file.set_fact("about", {**facts, "versions": versions()})
         else:
             writer = there.pop("versions", {}).get("questree")
             compare(str(file.path.parent), there, facts, writer)
-        return replace(self, file=file)
 
     def facts(self) -> dict[str, Any]:
         """Return what the compilation is about: what is tracked, and what must be the same to go on with it."""
