@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -26,10 +27,9 @@ from .evaluation.run import Asking, answer, run_identity
 from .lm.episode import EpisodeStep
 from .lm.limits import limited
 from .lm.spent import Spent
+from .optimize.artifact import Artifact, Manifest, load, manifest_of
 from .parts import Parts
-from .programs import Program, allow, build, saved_name
-from .programs.modules.reader import LMReader
-from .programs.states import CompiledState, compiled_state, members_of
+from .programs import Program, allow
 from .retrieval.indexes.cluster import ClusterError, WorkerLostError, Workers, connected
 from .settings import RunSettings, chosen, run_settings
 
@@ -38,15 +38,14 @@ class _Described(BaseModel):
     """A program, as a worker makes it.
 
     Attributes:
-        state: its prompts and demonstrations; of several members, if it is made of them.
+        manifest: of the program, as it is saved.
         rollout: of the LM's replies, where a run is repeated.
         identity: what must come of it, or the records would be of another run; settings, retriever and reader too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str
-    state: CompiledState
+    manifest: Manifest
     rollout: int | None
     identity: dict[str, Any]
 
@@ -101,8 +100,7 @@ class RemoteAnswerers:
 def _described(program: Program) -> _Described:
     lm = dspy.settings.lm
     return _Described(
-        name=saved_name(type(members_of(program)[0])),
-        state=compiled_state(program),
+        manifest=manifest_of(program),
         rollout=None if lm is None else lm.kwargs.get("rollout_id"),
         identity=_identity(program),
     )
@@ -144,9 +142,11 @@ class Answering:
 
     def _made(self, described: _Described) -> tuple[Program, dspy.LM]:
         """Make a program and its LM."""
-        allow(described.name, described.identity["settings"])
-        program = described.state.program(partial(self._member, described))
-        lm = self._parts.lm
+        parts, manifest, lm = self._parts, described.manifest, self._parts.lm
+        allow(manifest.program.name, manifest.program.settings)
+        retriever = parts.retriever if manifest.retriever else None
+        artifact = Artifact(Path("the program that was sent"), manifest)
+        program = load(artifact, retriever=retriever, reader=parts.reader, duplicates=parts.duplicates)
         if described.rollout is not None:
             lm = lm.copy(rollout_id=described.rollout)
         with dspy.context(lm=lm):
@@ -155,17 +155,3 @@ class Answering:
             if made[name] != value:
                 raise QuestreeError(f"Its {name} is {made[name]}, and not {value} as where the command runs.")
         return program, lm
-
-    def _member(self, described: _Described) -> Program:
-        parts, about = self._parts, described.identity
-        own = isinstance(parts.reader, LMReader)  # it has a prompt, so that each member has its own
-        program = build(
-            described.name,
-            about["settings"],
-            retriever=parts.retriever if about["retriever"] else None,
-            reader=LMReader() if own else parts.reader,
-            duplicates=parts.duplicates,
-        )
-        if about["reader"].get("name") == LMReader.name:
-            program.reader.threshold = about["reader"]["threshold"]
-        return program

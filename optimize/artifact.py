@@ -140,6 +140,11 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
     return content | {"checksum": checksum_of(content)}
 
 
+def manifest_of(program: Program) -> Manifest:
+    """Return what the artifact of a program holds, without one being written."""
+    return validate(Manifest, _content(program, {}))
+
+
 def read_artifact(place: str | Path) -> Artifact:
     """Read an artifact, and check it.
 

@@ -25,6 +25,7 @@ import dspy
 from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
 from ..programs import Program
+from ..programs.streams import as_fields
 from ..simulate import is_simulated
 
 if TYPE_CHECKING:
@@ -90,15 +91,16 @@ def _signature() -> ModelSignature:
     from mlflow.models import ModelSignature
     from mlflow.types.schema import AnyType, Array, ColSpec, Object, Property, Schema
 
-    passage = Object([Property(name, "string") for name in ("id", "title", "text")])
+    passage = Object([Property(name, "string") for name in ("id", "title", "text")] + [Property("score", AnyType())])
     takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
     gives: dict[str, Any] = {
         "answer": "string",
+        "rests_on": AnyType(),  # null, or a text
         "final_content": "string",
         "references": Array(passage),
-        "failure": AnyType(),  # null, or an object
         "tree": AnyType(),
-        "calls": "long",
+        "failure": AnyType(),  # null, or an object
+        "spent": AnyType(),
         "seconds": "double",
         "simulated": "boolean",
     }
@@ -121,16 +123,7 @@ def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
     given = {"answer_style": style} if isinstance(style, str) and style else {}
     with counting_failures():
         prediction = program(question=_question(row.get("question")), **given)
-    return {
-        "answer": prediction.answer,
-        "final_content": prediction.final_content,
-        "references": [passage.model_dump(include={"id", "title", "text"}) for passage in prediction.references],
-        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
-        "tree": prediction.tree.model_dump(mode="json"),
-        "calls": prediction.spent.calls,
-        "seconds": prediction.seconds,
-        "simulated": is_simulated(dspy.settings.lm),
-    }
+    return as_fields(prediction) | {"simulated": is_simulated(dspy.settings.lm)}
 
 
 def _question(given: Any) -> Any:

@@ -78,7 +78,7 @@ def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace
     experiment = Experiment(run_settings(retriever=index))
     with pytest.raises(QuestreeError, match=r"There is no index at .*elsewhere/index"):
         asked_both_ways(experiment, experiment.program("oner"), "elsewhere/index")
-    monkeypatch.setattr("questree.remote_answers.saved_name", lambda kind: "nowhere:Program")
+    monkeypatch.setattr("questree.optimize.artifact.saved_name", lambda kind: "nowhere:Program")
     with pytest.raises(QuestreeError, match="there is no module 'nowhere', installed or in this folder"):
         asked_both_ways(experiment, experiment.program("direct"), index)
 
