@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from functools import partial
-from inspect import getattr_static, getclosurevars, unwrap
-from types import CodeType, FunctionType
 from typing import Any
 
 import dspy
@@ -142,45 +137,3 @@ def _fingerprint(signature: type[dspy.Signature]) -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages that a result depends on."""
     return {"python": platform.python_version(), **installed_versions(_PACKAGES)}
-
-
-def code_digest(function: Callable[..., Any]) -> str:
-    """Return a digest of a function's code, and of the functions and constants that it uses from its own module.
-
-    Lists, objects and what other modules hold do not count: they need not be the same in the next process. Another
-    version of Python may compile the same text to other code.
-    """
-    return digest(_told(function, set()))
-
-
-def _told(value: Any, seen: set[Any]) -> Any:
-    """Return, as JSON, what of a value is the same in another process."""
-    if isinstance(value, (str, bytes, int, float, type(None))):
-        return repr(value)
-    if isinstance(value, (tuple, frozenset)):
-        told = [_told(one, seen) for one in value]
-        return told if isinstance(value, tuple) else sorted(map(str, told))
-    if isinstance(value, CodeType):
-        return [value.co_code.hex(), list(value.co_names), [_told(one, seen) for one in value.co_consts]]
-    if isinstance(value, partial):
-        return [_told(one, seen) for one in (value.func, value.args, *value.keywords.items())]
-    if isinstance(value, FunctionType):
-        return _function(unwrap(value), seen)
-    if isinstance(value, type):
-        return value.__qualname__
-    held = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
-    called = getattr(value, "__func__", None) or getattr_static(type(value), "__call__", None)
-    return [_told(one, seen) for one in (*held, called)] if isinstance(called, FunctionType) else None
-
-
-def _function(function: FunctionType, seen: set[Any]) -> Any:
-    if function in seen:  # it calls itself
-        return None
-    seen.add(function)
-    used = getclosurevars(function)
-    own = {
-        name: one
-        for name, one in {**used.globals, **used.nonlocals}.items()
-        if getattr(one, "__module__", function.__module__) == function.__module__
-    }
-    return [_told(one, seen) for one in (function.__code__, function.__defaults__, *sorted(own.items()))]

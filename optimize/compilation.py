@@ -19,9 +19,9 @@ from ..common.errors import QuestreeError
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import lm_facts, versions
-from ..evaluation.kept_run import begin
+from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
-from ..evaluation.records import MetricError, ScoreFunction, checked_metrics
+from ..evaluation.records import MetricError, ScoreFunction, checked_metrics, keeps_scores
 from ..evaluation.run import Answerers, Interrupted, evaluate
 from ..evaluation.run_file import NAME, WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
@@ -68,8 +68,9 @@ def compile(
 
     What is finished is on the disk at once: each scored question, each candidate, and each reply of the LM in
     DSPy's cache. The same call with the same ``out`` goes on: finished questions and a finished program are not made
-    again. The optimizer itself starts over, but does everything in the same order. So the replies that it had come
-    from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again.
+    again. An optimizer that was stopped starts over, but does everything in the same order. So the replies that it had
+    come from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again. So it does
+    where the metric is one of your own, whose code may have changed since.
 
     Args:
         program: stays as it is.
@@ -116,7 +117,8 @@ def compile(
     place = TemporaryDirectory() if plan.out is None else nullcontext(str(plan.out))
     with place as folder, writing(Path(folder), "compilation", durable=plan.out is not None) as file:
         plan.claim(file)
-        here, known = without_password(tracking.uri), file.fact("tracked")
+        here = without_password(tracking.uri)
+        known = file.fact("tracked") if keeps_scores(plan.metric) else None
         if known and known["uri"] == here and register in (None, known.get("register")):
             return replace(_Steps(plan, file, UNTRACKED).take(), address=known["address"])
         facts = plan.facts() | {"policy": plan.policy.model_dump(exclude_none=True), "versions": versions()}
@@ -173,12 +175,18 @@ class _Steps:
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
             with _configured(compilation.lm):
+                self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
                 if self.saves:  # at once, and not with the scores: scoring may be interrupted
                     save(compilation.program, self.folder, **self.describe(compilation))
                     keep_prompts(self.file, compilation.program)
                 # workers of a cluster know the LM that the settings name, and no other
                 after = self.score(compilation.program, "after", plan.answerers if compilation.lm is None else None)
                 return self.keep(Compiled(compilation, before, after))
+
+    def begin(self, stage: str, program: Program) -> KeptRun | None:
+        """Return the run of a program in the file, or None where nothing is to be kept."""
+        plan = self.plan
+        return begin(self.file, stage, program, plan.examples.task, plan.policy) if plan.out else None
 
     def score(self, program: Program, stage: Literal["before", "after"], answerers: Answerers | None) -> Evaluation:
         """Return the program's scores on the dev questions."""
@@ -189,7 +197,7 @@ class _Steps:
                 plan.examples.dev,
                 plan.metric,
                 task=task,
-                out=begin(self.file, stage, program, task, plan.policy) if plan.out else None,
+                out=self.begin(stage, program),
                 seed=plan.seed,
                 policy=plan.policy,
                 answerers=answerers,
@@ -215,7 +223,7 @@ class _Steps:
 
     def load_finished(self) -> Compilation | None:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
-        if not (self.folder / MANIFEST).exists():
+        if not (self.folder / MANIFEST).exists() or not keeps_scores(self.plan.metric):
             return None
         parts: dict[str, Any] = {
             name: getattr(self.program, name, None) for name in ("retriever", "reader", "duplicates")

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import dspy
 
 from ..common.errors import QuestreeError
-from ..evaluation.identity import code_digest, digest, lm_facts, versions
+from ..evaluation.identity import digest, lm_facts, versions
 from ..evaluation.kept_run import compare
-from ..evaluation.records import ScoreFunction, check_example, keeps_scores, metric_name, plain, question_id
+from ..evaluation.records import ScoreFunction, check_example, metric_name, plain, question_id
 from ..evaluation.run import Answerers, run_identity
 from ..evaluation.run_file import WritableFile
 from ..evaluation.tracking import Tracking
@@ -68,7 +68,6 @@ class Plan:
             **run_identity(self.program, task=self.examples.task),
             "metrics": [metric_name(self.metric)],
             "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
-            "code of the metric": None if keeps_scores(self.metric) else code_digest(self.metric),
             "teacher": teacher.name if isinstance(teacher, Program) else teacher,
             "settings and state of the teacher": digest(run_identity(teacher, task=""))
             if isinstance(teacher, Program)
