@@ -39,7 +39,6 @@ class TrainingProgress:
 
     Attributes:
         step: steps that are done, of ``steps``.
-        seconds_left: at that pace; reading the dev questions is included.
         scores: on the dev questions, if they were read after this step.
     """
 
@@ -47,7 +46,6 @@ class TrainingProgress:
     steps: int
     loss: float
     questions_per_second: float
-    seconds_left: float
     scores: ReaderScores | None = None
 
 
@@ -107,10 +105,7 @@ class TrainingLoop:
                 if ended or self.step % self.settings.checkpoint_every == 0:
                     self._save()
                 pace = (self.step - first) / (time.monotonic() - began)
-                left = (self.steps - self.step) / pace
-                on_progress(
-                    TrainingProgress(self.step, self.steps, loss, pace * self.settings.batch_size, left, scores)
-                )
+                on_progress(TrainingProgress(self.step, self.steps, loss, pace * self.settings.batch_size, scores))
                 if self.step % _TRACKED_EVERY == 0:
                     self.tracked.figures({"loss": loss, "learning_rate": self._rate()}, step=self.step)
             if self.step > first and self.step < self.steps:

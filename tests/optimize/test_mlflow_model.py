@@ -2,11 +2,8 @@ import json
 import os
 import platform
 import re
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,8 +19,6 @@ from questree.optimize import answer_all, load, log_model, save
 from questree.optimize.mlflow_model import _own_code
 from questree.programs import SearChain
 from questree.retrieval import build_index
-
-QUESTION = "On which river does the city lie in which the author of The Trial was born?"
 
 
 @pytest.fixture(scope="module")
@@ -183,43 +178,3 @@ def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, m
     assert not [file for file in files if file.suffix in {".pkl", ".cloudpickle"}]
     mlflow.set_tracking_uri(tracking.uri)
     assert load(address, retriever=mini.index).name == "searchain"
-
-
-@pytest.mark.slow
-def test_mlflow_models_serve_answers_over_http(served, index, tmp_path):
-    tracking, address, *_ = served
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, *f"-m mlflow models serve -m {address} -p {port} --env-manager local".split()]
-    environment = {
-        "MLFLOW_TRACKING_URI": tracking.uri,
-        "QUESTREE_LM": "simulated",
-        "QUESTREE_RETRIEVER": str(index),
-        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
-    }
-    server = subprocess.Popen(command, env=os.environ | environment, cwd=tmp_path)
-    try:
-        _wait_for(f"http://127.0.0.1:{port}/ping")
-        for records in ([{"question": QUESTION}], [{"question": QUESTION}, {"question": "Who was first?"}]):
-            request = urllib.request.Request(
-                f"http://127.0.0.1:{port}/invocations",
-                data=json.dumps({"dataframe_records": records}).encode(),
-                headers={"Content-Type": "application/json"},
-            )
-            with urllib.request.urlopen(request, timeout=60) as reply:
-                assert len(json.load(reply)["predictions"]) == len(records)
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.5)
-    raise TimeoutError(url)
