@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 
 from ..common.placeholders import without_placeholders
+from ..metrics import stands_in
 from ..retrieval import Passage
 from ..signatures.chain_of_query import PlannedStep
 from .chain_search import ChainSearch, Feedback, Help
@@ -20,7 +21,7 @@ class FilledSearChain(ChainSearch):
     A corrected or completed answer becomes the node's and is filled into the later queries. If the LM plans no query
     at all, the question itself is looked up. When ``max_rounds`` chains were asked for, what is planned is still
     looked up. Copies of a passage do not take the places of others. A guess on which the passages are silent is
-    searched for once more, with the query, before it stands.
+    searched for once more, with the query, before it stands; what is found is read only if it names the guess.
     """
 
     revises = True
@@ -43,10 +44,11 @@ class FilledSearChain(ChainSearch):
         return found if without_copies(found) == found else without_copies(self.program.retrieve(query, 2 * k))[:k]
 
     def find_further(self, node: Node) -> list[Passage]:
-        """Return what the query finds beside these passages together with the guess; nothing for a sure answer."""
+        """Return what names the guess beside these passages, searched for with both; nothing for a sure answer."""
         if node.answer is None or node.sure:
             return []
-        return distinct([node.found, self.find(f"{node.query} {node.answer}")])[len(node.found) :]
+        further = distinct([node.found, self.find(f"{node.query} {node.answer}")])[len(node.found) :]
+        return [passage for passage in further if stands_in(passage.shown(), node.answer)]
 
     def help_for(self, node: Node, verdict: Verdict) -> Feedback:
         """Return feedback with what was found, else with what the LM remembers; else the rest is planned anew."""
