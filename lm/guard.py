@@ -19,7 +19,7 @@ _KEY = re.compile(r"""["']\s*(\w+)\s*["']\s*:""")
 _BRACES = str.maketrans("{}`", "()'")
 _PART = r"(?:thought|tool_name|tool_args|observation)_\d+"
 _TURN = re.compile(rf"(?m)^(\[\[ ## {_PART} ## \]\]|</?{_PART}>)$")  # DSPy's markers, by the chat and the XML adapter
-_WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `Acting` guards the texts in it
+_WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `ReAct.ask` guards the texts in it
 
 ADAPTERS: dict[str, type[dspy.Adapter]] = {
     "chat": dspy.ChatAdapter,

@@ -14,11 +14,11 @@ from ..lm.call import call
 from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from ..signatures.knowledge import NameTopic
-from .majority import Sample, answer_of, majority, rollout_of, usable
+from ..signatures.knowledge import AnswerWithKnowledge, NameTopic
+from .majority import Sample, rollout_of, usable, winner
+from .modules.answers import cited_answer
 from .modules.knowledge import (
     Filtered,
-    KnowledgeAnswer,
     KnowledgeFilter,
     PublishedKnowledgeFilter,
     QueryBlending,
@@ -116,7 +116,7 @@ class BlendFilter(Program):
         self.knowledge_filter = (
             KnowledgeFilter() if self.settings.judgements else PublishedKnowledgeFilter(self.settings.topic)
         )
-        self.knowledge_answer = KnowledgeAnswer()
+        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
 
     @property
     def names_topic(self) -> bool:
@@ -140,7 +140,8 @@ class BlendFilter(Program):
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
         samples = self.answer(tree.question, answer_style, kept)
-        answer, content, references = majority(samples, answer_of, answer_style)
+        answers = [answer for answer, *_ in samples]
+        answer, content, references = samples[winner(answers, answer_style)]
         return answered(
             tree,
             answer,
@@ -148,7 +149,7 @@ class BlendFilter(Program):
             references,
             passages=kept,
             retrieved=distinct([knowledge.passages for knowledge in blended.values()]),
-            samples=list(map(answer_of, samples)),
+            samples=answers,
             misnumbered=sum(one.misnumbered for one in filtered),
         )
 
@@ -191,9 +192,9 @@ class BlendFilter(Program):
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
         """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""
-        draw: Any = self.knowledge_answer
-        asked = {"question": question, "answer_style": answer_style, "passages": passages}
-        return usable([partial(draw, config=config, **asked) for config in self.sampling()])
+        inputs = {"question": question, "answer_style": answer_style}
+        draw = partial(cited_answer, self.knowledge_answer, passages)
+        return usable([partial(draw, config, **inputs) for config in self.sampling()])
 
     def sampling(self) -> list[dict[str, float]]:
         """Return the LM's options for each sample; those after the first have a rollout of their own."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import dspy
 from pydantic import Field
 
+from ..retrieval import Passage
 from ..signatures import AnswerStyle
 from .reviews import Expansion, Reviewing, ReviewingSettings
-from .tree import Ended, Node, ReasoningTree
+from .tree import Node, ReasoningTree
+from .tree_of_reviews_paper import TreeSearch
 
 
 class ChainOfReviewsSettings(ReviewingSettings):
@@ -41,44 +44,23 @@ class ChainOfReviews(Reviewing):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and review all paragraphs so far, until they are accepted or rejected."""
-        query: str | None = tree.question
-        guess: str | None = None
-        last: Node | None = None
-        for turn in range(1, self.settings.max_turns + 1):
-            grown = self.lengthen(tree, last, query, turn, guess) if query else None
-            if grown is None:
-                break
-            last, query, guess = self.review(tree, grown, answer_style)
+        OnePath(self, tree, answer_style).search()
         return self.fuse(tree, answer_style)
 
-    def lengthen(
-        self, tree: ReasoningTree, last: Node | None, query: str, turn: int, guess: str | None = None
-    ) -> Node | None:
-        """Append the paragraphs that the query found; return the chain's new end, or None if nothing new was found."""
-        known = {passage.id for passage in tree.passages()}
-        found = [passage for passage in self.search(query, guess, self.settings.k) if passage.id not in known]
-        if not found:
-            if last is not None:
-                tree.update(last, ended="nothing retrieved")
-            return None
-        for passage in found:
-            last = tree.grow(last, round=turn, query=query, source="passage", passage=passage)
-        return last
 
-    def review(self, tree: ReasoningTree, last: Node, answer_style: AnswerStyle) -> tuple[Node, str | None, str | None]:
-        """Review the chain; return its end, and the query of the next search with a guess, if there are any."""
-        question, passages = tree.question, tree.passages()
-        tried = list(dict.fromkeys(node.query for node in tree.nodes))
-        outcome = self.paragraph_review(question=question, answer_style=answer_style, passages=passages, tried=tried)
-        action, query = self.action(outcome), None
-        ended: Ended | None = None
-        if action != "search":
-            ended = "accepted" if action == "accept" else "rejected"
-        elif last.round == self.settings.max_turns:
-            ended = "full depth"
-        else:
-            query = self.expand(question, passages, outcome)
-            ended = "no query" if query is None else None
-        answer = outcome.answer if action == "accept" else None
-        node = tree.update(last, review=outcome.review, action=action, answer=answer, next_query=query, ended=ended)
-        return node, query, outcome.guess
+class OnePath(TreeSearch):
+    """The search of Tree of Reviews on one path: what a turn finds is appended to it, and reviewed with all before."""
+
+    def widths(self) -> Sequence[int]:
+        """Return k for each turn."""
+        return [self.settings.k] * self.settings.max_turns
+
+    def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
+        """Append the paragraphs that are new; return the chain's new end, nothing if there are none."""
+        known, turn = {passage.id for passage in self.tree.passages()}, 1 if parent is None else parent.round + 1
+        new = [passage for passage in found if passage.id not in known]
+        if parent is not None and not new:
+            self.tree.update(parent, ended="nothing retrieved")
+        for passage in new:
+            parent = self.tree.grow(parent, round=turn, query=query, source="passage", passage=passage)
+        return [parent] if parent is not None and new else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from ..metrics import normalise
 from ..signatures import AnswerStyle
-from .majority import vote
+from .majority import winner
 from .program import Program
 from .tree import ReasoningTree
 
@@ -52,16 +51,7 @@ class Composed(Program):
         for member in members:
             member._compiled = False  # else DSPy hides its predictors
         self.members = members
-
-    @property
-    def reader(self) -> Any:
-        """Return the members' reader, or None if they have none."""
-        return getattr(self.members[0], "reader", None)
-
-    @property
-    def duplicates(self) -> Any:
-        """Return the members' check of repeated queries, or None if they have none."""
-        return getattr(self.members[0], "duplicates", None)
+        self.reader, self.duplicates = (getattr(members[0], part, None) for part in ("reader", "duplicates"))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -120,10 +110,8 @@ class Majority(Composed):
         the question's time is over. An empty answer has no vote. The question fails if all members do.
         """
         predictions = [member(question=tree.question, answer_style=answer_style) for member in self.members]
-        votes = ["" if p.failure else vote(p.answer, answer_style) for p in predictions]
-        winner = Counter(filter(None, votes)).most_common(1)
-        answered = next((p for p in predictions if p.failure is None), predictions[0])
-        chosen = predictions[votes.index(winner[0][0])] if winner else answered
+        answered = [p for p in predictions if p.failure is None] or predictions
+        chosen = answered[winner([p.answer for p in answered], answer_style)]
         tree.graft(chosen.tree)
         chosen.tree, chosen.votes = tree, ["" if p.failure else p.answer for p in predictions]
         return chosen

@@ -8,12 +8,16 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ..common.text import queries_in
+from ..lm.call import call
 from ..lm.parallel import run_parallel
 from ..metrics import claim_terms, normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
+from ..signatures.evidence import ConfirmAnswer
 from .basis import basis
-from .modules.evidence import AnswerConfirmation, EvidenceReading, ReadFact, Reading
+from .demonstrations import note
+from .modules.evidence import EvidenceReading, ReadFact, Reading
 from .program import Program, ProgramSettings, answered
 from .references import distinct, numbers_of, without_copies
 from .tree import Node, ReasoningTree
@@ -55,7 +59,7 @@ class EvidenceChain(Program):
         super().__init__(retriever, settings)
         self.reading = EvidenceReading()
         if self.settings.confirm:
-            self.confirmation = AnswerConfirmation()
+            self.confirmation = dspy.Predict(ConfirmAnswer)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Read and search until nothing is missing, a search brings nothing new, or the calls are spent."""
@@ -75,7 +79,7 @@ class EvidenceChain(Program):
             last = grow_facts(tree, last, reading.facts)
             missing = unlike(reading.missing, [question, *queries])
             if searches_left and not missing and not confirmed:
-                missing = unlike(self.confirmation(question=question, reading=reading), [question, *queries])
+                missing = unlike(self.confirm(question, reading), [question, *queries])
                 confirmed = True
             if not missing:
                 break
@@ -89,6 +93,13 @@ class EvidenceChain(Program):
                 break  # it has read them all
             shown = next_shown
         return self.conclude(tree, answer_style, reading, shown)
+
+    def confirm(self, question: str, reading: Reading) -> list[str]:
+        """Return a query for what the quotes lack; none if the answer follows from them alone."""
+        quotes = [f"{fact.passage.title}: {fact.support}" for fact in reading.facts if fact.passage and fact.proven]
+        reply = call(self.confirmation, question=question, quotes=quotes, proposed_answer=reading.answer)
+        note(reply, "follows" if reply.follows else "lacks")
+        return [] if reply.follows else queries_in([reply.lacking])
 
     def conclude(
         self, tree: ReasoningTree, answer_style: AnswerStyle, reading: Reading, shown: list[Passage]

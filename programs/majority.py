@@ -63,41 +63,28 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
     return drawn
 
 
-def answer_of(sampled: Sample) -> str:
-    """Return the answer of a sample."""
-    return sampled[0]
+def winner(answers: Sequence[str], style: AnswerStyle) -> int:
+    """Return the place of the first of the most frequent answers, by `vote`; the first if there are none."""
+    votes = [vote(answer, style) for answer in answers]
+    count = Counter(filter(None, votes))
+    return max(range(len(votes)), key=lambda place: count[votes[place]])
 
 
-def majority(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> T:
-    """Return the first sample with the most frequent answer, as `vote` reads it; one that says nothing has no vote."""
-    votes = _votes(samples, answer, style)
-    return max(samples, key=lambda one: votes[vote(answer(one), style)])
-
-
-def agreement(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> float:
-    """Return the share of samples that give the most frequent answer; an answer that says nothing agrees with none."""
-    return most_votes(samples, answer, style) / len(samples)
-
-
-def most_votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> int:
-    """Return how many samples give the most frequent answer, as `vote` reads it; one that says nothing has no vote."""
-    return max(_votes(samples, answer, style).values(), default=0)
+def most_votes(answers: Sequence[str], style: AnswerStyle) -> int:
+    """Return how many answers agree with the most frequent one, as `vote` reads them."""
+    return max(Counter(filter(None, (vote(answer, style) for answer in answers))).values(), default=0)
 
 
 def vote(answer: str, style: AnswerStyle) -> str:
     """Return what an answer votes for: its verdict or label where the style asks for one, else its normal form.
 
-    It is empty if the answer says nothing, or that there is no answer.
+    It is empty, and no vote, if the answer says nothing, or that there is no answer.
     """
     if style == "yes-no" and (verdict := read_yes_no(answer or "")):
         return verdict
     if style in ("label", "two-label") and (label := read_label(answer or "")):
         return label
     return compared(text_or_none(answer) or "")
-
-
-def _votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> Counter[str]:
-    return Counter(given for one in samples if (given := vote(answer(one), style)))
 
 
 def rollout_of(number: int) -> int:

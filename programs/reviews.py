@@ -8,10 +8,13 @@ from typing import Any, ClassVar, Literal
 import dspy
 from pydantic import Field
 
+from ..common.text import text_or_none
+from ..lm.call import call
 from ..lm.episode import step
 from ..retrieval import Passage, Retriever
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
+from ..signatures.reviews import CompleteParagraphs
 from .evidence import (
     compare_words,
     evidence_pool,
@@ -24,14 +27,13 @@ from .evidence import (
 from .modules.reviews import (
     EvidenceFusion,
     Fusion,
-    MissingParagraph,
     ParagraphReview,
     PathReview,
     ReviewOutcome,
     told_by,
 )
 from .program import MethodSettings, Program, answered
-from .references import distinct
+from .references import distinct, numbered
 from .tree import Action, ReasoningTree
 
 Expansion = Literal["review", "direct", "cot", "mpc"]
@@ -74,7 +76,7 @@ class Reviewing(Program):
             else ParagraphReview(settings.expansion == "cot", self.judges_last)
         )
         if settings.expansion == "mpc":
-            self.missing_paragraph = MissingParagraph()
+            self.missing_paragraph = dspy.Predict(CompleteParagraphs)
         self.evidence_fusion = EvidenceFusion(settings.fusion)
 
     def action(self, outcome: ReviewOutcome) -> Action:
@@ -82,11 +84,15 @@ class Reviewing(Program):
         return "search" if outcome.action == "reject" and not self.settings.relevance_pruning else outcome.action
 
     def expand(self, question: str, passages: list[Passage], outcome: ReviewOutcome) -> str | None:
-        """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none."""
+        """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none.
+
+        With ``mpc`` it is the paragraph that the path lacks, written from memory (table 9). The paper's prompt also
+        answers the question from it, and does not use that answer: ours does not ask for it.
+        """
         if self.settings.expansion != "mpc":
             return outcome.next_query
-        written: str | None = self.missing_paragraph(question=question, passages=passages)
-        return written
+        reply = call(self.missing_paragraph, drop="first", question=question, passages=numbered(passages))
+        return text_or_none(reply.information)
 
     def search(self, query: str, guess: str | None, k: int) -> list[Passage]:
         """Return what is found with a query, and with a guess of what it would find where there is one."""

@@ -75,7 +75,7 @@ class BoundedTreeSearch(TreeSearch):
         """Return why no more nodes are visited; None if more are."""
         enough, left = self.settings.enough_agreement, self.left()
         if enough is not None:
-            agreeing = most_votes(evidence_pool(self.tree), lambda piece: piece.answer, self.answer_style)
+            agreeing = most_votes([piece.answer for piece in evidence_pool(self.tree)], self.answer_style)
             if agreeing >= enough:
                 return "enough agreement"
         return "out of calls" if left is not None and left < 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,14 @@ class TreeSearch:
         """Search until every path is accepted, rejected or at full depth (section 3.1)."""
         self.search_from_root(self.tree.question)
 
+    def widths(self) -> Sequence[int]:
+        """Return how many paragraphs are retrieved at each level."""
+        widths: Sequence[int] = self.settings.widths
+        return widths
+
     def search_from_root(self, query: str, guess: str | None = None) -> None:
         """Open a path for each paragraph that the query finds, and follow them all."""
-        self.follow(self.open(None, query, self.program.search(query, guess, self.settings.widths[0])))
+        self.follow(self.open(None, query, self.program.search(query, guess, self.widths()[0])))
 
     def follow(self, nodes: list[Node]) -> None:
         """Review each node, and all nodes below it, before the next (section 3.2)."""
@@ -61,13 +66,13 @@ class TreeSearch:
         query = self.program.expand(self.tree.question, path, outcome)
         if query is None:
             return Visit(outcome, action, "no query")
-        level = min(node.round, len(self.settings.widths) - 1)
-        found = tuple(self.program.search(query, outcome.guess, self.settings.widths[level]))
+        level = min(node.round, len(self.widths()) - 1)
+        found = tuple(self.program.search(query, outcome.guess, self.widths()[level]))
         return Visit(outcome, action, None if found else "nothing retrieved", query, found)
 
     def stop(self, node: Node) -> Ended | None:
         """Return why nothing is searched for from this node; None if something is."""
-        return "full depth" if node.round == len(self.settings.widths) else None
+        return "full depth" if node.round == len(self.widths()) else None
 
     def record(self, node: Node, visit: Visit) -> Node:
         """Write the review into the node and return it; an accepted node is evidence from now on."""

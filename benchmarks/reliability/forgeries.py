@@ -31,7 +31,7 @@ from .small_world import small_world
 from .tally import Tally
 
 EVIL = "http://127.0.0.1:9/v1"
-PREDICTOR = "step_by_step_answer.answer"
+PREDICTOR = "step_by_step_answer"
 _world = cache(small_world)
 
 FORGED = [

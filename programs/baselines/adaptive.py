@@ -7,9 +7,10 @@ import dspy
 from ...lm.call import call
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
+from ...signatures.answers import AnswerStepByStep
 from ...signatures.searches import JudgeSearchesNeeded
 from ..demonstrations import note
-from ..modules.answers import StepByStepAnswer
+from ..modules.answers import cited_answer
 from ..program import answered
 from ..tree import ReasoningTree
 from .ircot import IRCoT, IRCoTSettings
@@ -29,15 +30,15 @@ class Adaptive(IRCoT):
     def __init__(self, retriever: Retriever | None = None, settings: IRCoTSettings | None = None):
         super().__init__(retriever, settings)
         self.searches_needed = dspy.Predict(JudgeSearchesNeeded)
-        self.step_by_step_answer = StepByStepAnswer()
+        self.step_by_step_answer = dspy.Predict(AnswerStepByStep)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Judge how many searches are needed, and answer by the strategy for that."""
-        question = tree.question
-        reply = call(self.searches_needed, question=question, answer_style=answer_style)
+        question, inputs = tree.question, {"question": tree.question, "answer_style": answer_style}
+        reply = call(self.searches_needed, **inputs)
         note(reply, needed := str(reply.searches_needed))
         if needed == "none":
-            answer, content, references = self.step_by_step_answer(question=question, answer_style=answer_style)
+            answer, content, references = cited_answer(self.step_by_step_answer, [], **inputs)
             tree.grow(None, query=question, answer=answer, source="lm")
             return answered(tree, answer, content, references, searches_needed=needed)
         if needed == "several":
@@ -46,8 +47,6 @@ class Adaptive(IRCoT):
             return prediction
         found = self.retrieve(question, self.settings.k)
         last = tree.add_search(None, question, found)
-        answer, content, references = self.knowledge_answer(
-            question=question, answer_style=answer_style, passages=found
-        )
+        answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
         tree.update(last, answer=answer, source="completed" if found else "lm")
         return answered(tree, answer, content, references, searches_needed=needed)

@@ -16,8 +16,8 @@ from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import AnswerWithFindings, WriteSearchQuery
-from ..majority import Sample, answer_of, majority, sample
-from ..modules.knowledge import KnowledgeAnswer
+from ..majority import sample, winner
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered
 from ..tree import Node, ReasoningTree
@@ -61,7 +61,7 @@ class DSP(Program):
     def __init__(self, retriever: Retriever | None = None, settings: DSPSettings | None = None):
         super().__init__(retriever, settings)
         self.search_query = dspy.Predict(WriteSearchQuery)
-        self.knowledge_answer = KnowledgeAnswer(AnswerWithFindings)
+        self.knowledge_answer = dspy.Predict(AnswerWithFindings)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search hop by hop, and predict."""
@@ -74,12 +74,12 @@ class DSP(Program):
         for node in tree.nodes:
             if node.ended == "kept" and node.passage and node.passage.id not in kept:
                 tree.update(node, ended="filtered out")  # the last hop's took its place
-        asked = {"question": tree.question, "answer_style": answer_style, "passages": context, "findings": findings}
-        samples: list[Sample] = sample(
-            lambda: self.knowledge_answer(**asked), self.settings.samples, self.settings.temperature
-        )
-        answer, content, references = majority(samples, answer_of, answer_style)
-        return answered(tree, answer, content, references, passages=context, samples=list(map(answer_of, samples)))
+        inputs = {"question": tree.question, "answer_style": answer_style, "findings": findings}
+        predict = partial(cited_answer, self.knowledge_answer, context, **inputs)
+        samples = sample(predict, self.settings.samples, self.settings.temperature)
+        answers = [answer for answer, *_ in samples]
+        answer, content, references = samples[winner(answers, answer_style)]
+        return answered(tree, answer, content, references, passages=context, samples=answers)
 
     def search(
         self, tree: ReasoningTree, last: Node | None, context: list[Passage], findings: str, hop: int

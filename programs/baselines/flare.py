@@ -16,7 +16,6 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
 from ...signatures.searches import RegenerateSentence, WriteTentatively
 from ..demonstrations import note
-from ..modules.answers import PlainAnswer
 from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among, settle_marks, supported_by
@@ -55,7 +54,7 @@ class FLARE(Program):
         super().__init__(retriever, settings)
         self.write_tentatively = dspy.Predict(WriteTentatively)
         self.next_thought = NextThought(RegenerateSentence)
-        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
+        self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write sentence by sentence, look up what is uncertain, and answer."""
@@ -87,8 +86,8 @@ class FLARE(Program):
             thoughts.append(thought)
             if concludes:
                 break
-        answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=thoughts)
-        return answered_from(tree, answer, " ".join(thoughts), passages, thoughts=thoughts)
+        reply = call(self.thoughts_answer, question=question, answer_style=answer_style, thoughts=thoughts)
+        return answered_from(tree, reply.answer, " ".join(thoughts), passages, thoughts=thoughts)
 
     def look_up(self, thought: str, query: str, known: list[Passage]) -> tuple[str, list[Passage]]:
         """Return what was searched for, and what was found.

@@ -10,7 +10,8 @@ from pydantic import Field
 from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules.knowledge import KnowledgeAnswer
+from ...signatures.knowledge import AnswerWithKnowledge
+from ..modules.answers import cited_answer
 from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered
 from ..references import numbered
@@ -51,7 +52,7 @@ class IRCoT(Program):
     def __init__(self, retriever: Retriever | None = None, settings: IRCoTSettings | None = None):
         super().__init__(retriever, settings)
         self.next_thought = NextThought()
-        self.knowledge_answer = KnowledgeAnswer()
+        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Alternate thought and retrieval, then read."""
@@ -75,9 +76,8 @@ class IRCoT(Program):
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
-        answer, content, references = self.knowledge_answer(
-            question=question, answer_style=answer_style, passages=collected
-        )
+        inputs = {"question": question, "answer_style": answer_style}
+        answer, content, references = cited_answer(self.knowledge_answer, collected, **inputs)
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
 
 

@@ -8,7 +8,8 @@ from pydantic import Field
 from ...metrics import without_marks
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..modules.knowledge import KnowledgeAnswer
+from ...signatures.knowledge import AnswerWithKnowledge
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree, Source
 
@@ -38,16 +39,14 @@ class IterRetgen(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: IterRetgenSettings | None = None):
         super().__init__(retriever, settings)
-        self.knowledge_answer = KnowledgeAnswer()
+        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and generate in turns; ``passages`` are those of the last turn."""
-        query, last = tree.question, None
+        query, last, inputs = tree.question, None, {"question": tree.question, "answer_style": answer_style}
         for turn in range(1, self.settings.turns + 1):
             found = self.retrieve(query, self.settings.k)
-            answer, content, references = self.knowledge_answer(
-                question=tree.question, answer_style=answer_style, passages=found
-            )
+            answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
             source: Source = "completed" if found else "lm"
             last = tree.add_search(last, query, found, answer=answer, source=source, round=turn)
             query = f"{without_marks(content)} {answer} {tree.question}".strip()

@@ -11,10 +11,10 @@ from ...common.text import neutralise, text_or_none
 from ...lm.call import call
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ...signatures.answers import AnswerFromPassages
+from ...signatures.answers import Answer, AnswerFromPassages, AnswerStepByStep
 from ...signatures.knowledge import RecallPassage
-from ..majority import majority, sample, usable
-from ..modules.answers import PlainAnswer, StepByStepAnswer
+from ..majority import sample, usable, winner
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree
 
@@ -27,11 +27,11 @@ class Direct(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ProgramSettings | None = None):
         super().__init__(retriever, settings)
-        self.direct_answer = PlainAnswer()
+        self.direct_answer = dspy.Predict(Answer)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer in one call."""
-        answer = self.direct_answer(question=tree.question, answer_style=answer_style)
+        answer = call(self.direct_answer, question=tree.question, answer_style=answer_style).answer
         tree.grow(None, query=tree.question, answer=answer, source="lm")
         return answered(tree, answer, answer, [])
 
@@ -47,11 +47,12 @@ class ChainOfThought(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ProgramSettings | None = None):
         super().__init__(retriever, settings)
-        self.step_by_step_answer = StepByStepAnswer()
+        self.step_by_step_answer = dspy.Predict(AnswerStepByStep)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason and answer in one call."""
-        answer, content, references = self.step_by_step_answer(question=tree.question, answer_style=answer_style)
+        inputs = {"question": tree.question, "answer_style": answer_style}
+        answer, content, references = cited_answer(self.step_by_step_answer, [], **inputs)
         tree.grow(None, query=tree.question, answer=answer, source="lm")
         return answered(tree, answer, content, references)
 
@@ -93,7 +94,7 @@ class Recite(Program):
     def __init__(self, retriever: Retriever | None = None, settings: ReciteSettings | None = None):
         super().__init__(retriever, settings)
         self.recitation = dspy.Predict(RecallPassage)
-        self.passage_answer = PlainAnswer(AnswerFromPassages)
+        self.passage_answer = dspy.Predict(AnswerFromPassages)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Recite passages and answer from each; the recited passage is the content."""
@@ -103,12 +104,13 @@ class Recite(Program):
             return neutralise(passage or "")  # it becomes part of a prompt
 
         def answer(passage: str) -> tuple[str, str]:
-            given = self.passage_answer(question=tree.question, answer_style=answer_style, passages=[passage])
-            return str(given), passage
+            inputs = {"question": tree.question, "answer_style": answer_style}
+            return str(call(self.passage_answer, passages=[passage], **inputs).answer), passage
 
         recited = sample(recite, self.settings.recitations, self.settings.temperature)
         samples = usable([partial(answer, passage) for passage in recited])
-        for given, _ in samples:
+        answers = [given for given, _ in samples]
+        for given in answers:
             tree.grow(None, query=tree.question, answer=given, source="lm")
-        chosen, content = majority(samples, lambda pair: pair[0], answer_style)
-        return answered(tree, chosen, content, [], samples=[given for given, _ in samples])
+        chosen, content = samples[winner(answers, answer_style)]
+        return answered(tree, chosen, content, [], samples=answers)

@@ -7,11 +7,12 @@ from typing import ClassVar
 import dspy
 from pydantic import Field
 
+from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromPassages
-from ..modules.answers import PlainAnswer
-from ..modules.knowledge import KnowledgeAnswer
+from ...signatures.knowledge import AnswerWithKnowledge
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import numbered
 from ..tree import ReasoningTree
@@ -42,21 +43,19 @@ class OneR(Program):
     def __init__(self, retriever: Retriever | None = None, settings: OneRSettings | None = None):
         super().__init__(retriever, settings)
         if self.reasons:
-            self.knowledge_answer = KnowledgeAnswer()
+            self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
         else:
-            self.passage_answer = PlainAnswer(AnswerFromPassages)
+            self.passage_answer = dspy.Predict(AnswerFromPassages)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve with the question, and answer from what was found."""
-        question, found, references = tree.question, self.retrieve(tree.question, self.settings.k), list[Passage]()
+        found, references = self.retrieve(tree.question, self.settings.k), list[Passage]()
+        inputs = {"question": tree.question, "answer_style": answer_style}
         if self.reasons:
-            answer, content, references = self.knowledge_answer(
-                question=question, answer_style=answer_style, passages=found
-            )
+            answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
         else:
-            shown = numbered(found)
-            answer = content = self.passage_answer(question=question, answer_style=answer_style, passages=shown)
-        tree.add_search(None, question, found, answer=answer, source="completed" if found else "lm")
+            answer = content = call(self.passage_answer, passages=numbered(found), **inputs).answer
+        tree.add_search(None, tree.question, found, answer=answer, source="completed" if found else "lm")
         return answered(tree, answer, content, references)
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
+from typing import Any
+
 import dspy
 from pydantic import Field
 
 from ...common.text import unquoted
+from ...lm.call import call
+from ...lm.failure import CallFailedError
+from ...lm.guard import adapter_in_use, guarded
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..majority import Sample, answer_of, majority, sample
-from ..modules.answers import StepByStepAnswer
-from ..modules.searches import Acting
+from ...signatures.answers import AnswerStepByStep
+from ...signatures.searches import AnswerByActing
+from ..demonstrations import note
+from ..majority import sample, winner
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered, answered_from
 from ..references import distinct, numbered_among
 from ..tree import Node, ReasoningTree
+
+_SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
+_TURN = ("thought", "tool_name", "tool_args", "observation")
 
 
 class ReActSettings(ProgramSettings):
@@ -33,39 +44,77 @@ class ReActSettings(ProgramSettings):
 class ReAct(Program):
     """ReAct (Yao et al., ICLR 2023, arXiv 2210.03629): a thought, a search, an observation, until it finishes.
 
-    The implementation is DSPy's. The paper's actions look up pages of Wikipedia and words in them; here the only one
-    is a search of the index. When all turns are used, the answer is read from the trajectory.
+    The prompts are those of DSPy's ReAct. The paper's actions look up pages of Wikipedia and words in them; here the
+    only one is a search of the index. When all turns are used, the answer is read from the trajectory.
     """
 
     name = "react"
     Settings = ReActSettings
     settings: ReActSettings
-    must_finish = False
 
     def __init__(self, retriever: Retriever | None = None, settings: ReActSettings | None = None):
         super().__init__(retriever, settings)
-        self.acting = Acting(self.settings.max_turns, self.must_finish, bool(self.settings.first_search))
+        tool = dspy.Tool(lambda query: query, name="search", desc=_SEARCH, args={"query": {"type": "string"}})
+        self.acting = dspy.ReAct(AnswerByActing, tools=[tool])  # its two predictors are asked, and it is not called
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode."""
-        reply, passages = self.act(tree, answer_style)
-        return answered_from(tree, reply.answer, reply.reasoning, passages)
+        trajectory, passages, _ = self.act(tree, answer_style)
+        return self.extract(tree, answer_style, trajectory, passages)
 
-    def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dspy.Prediction, list[Passage]]:
-        """Run an episode; return its last reply, and all passages that it found, numbered in one sequence."""
-        settings, passages = self.settings, list[Passage]()
+    def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dict[str, Any], list[Passage], bool]:
+        """Run an episode.
+
+        Returns:
+            The trajectory, all passages that it found, numbered in one sequence, and whether the LM finished.
+        """
+        settings, trajectory, passages = self.settings, dict[str, Any](), list[Passage]()
         last: Node | None = None
+        for turn in range(settings.max_turns):
+            if settings.first_search and not turn:
+                thought, tool, given = "I search for the question itself.", "search", {"query": tree.question}
+            else:
+                reply = self.ask(self.acting.react, tree, answer_style, trajectory)
+                thought, tool, given = reply.next_thought, reply.next_tool_name, reply.next_tool_args
+            if tool == "finish":
+                observation = "Completed."
+            elif given.keys() != {"query"} or not isinstance(given["query"], str):
+                observation = "search takes query, and each is a text."
+            else:
+                query = unquoted(given["query"])
+                found = self.retrieve(query, settings.k if last else settings.first_search or settings.k)
+                last = tree.add_search(last, query, found, round=last.round + 1 if last else 1)
+                passages = distinct([passages, found])
+                observation = "\n".join(numbered_among(passages, found)) or "Nothing was found."
+            values = zip(_TURN, (thought, tool, given, observation), strict=True)
+            trajectory |= {f"{name}_{turn}": value for name, value in values}
+            if tool == "finish":
+                return trajectory, passages, True
+        return trajectory, passages, False
 
-        def observe(query: str) -> str:
-            nonlocal passages, last
-            query = unquoted(query)
-            found = self.retrieve(query, settings.k if last else settings.first_search or settings.k)
-            last = tree.add_search(last, query, found, round=last.round + 1 if last else 1)
-            passages = distinct([passages, found])
-            return "\n".join(numbered_among(passages, found)) or "Nothing was found."
+    def ask(
+        self, predict: dspy.Predict, tree: ReasoningTree, answer_style: AnswerStyle, trajectory: dict[str, Any]
+    ) -> dspy.Prediction:
+        """Call a predictor with the trajectory; as long as the LM's window is too small, without its oldest turn."""
+        shown = guarded(trajectory, predict.signature, adapter_in_use())  # before DSPy puts markers between the texts
+        while True:
+            told = adapter_in_use().format_user_message_content(_signature_of(tuple(shown)), shown)
+            try:
+                reply = call(predict, question=tree.question, answer_style=answer_style, trajectory=told)
+            except CallFailedError as error:
+                if error.failure.cause != "context-window" or len(shown) <= len(_TURN):
+                    raise
+                shown = dict(list(shown.items())[len(_TURN) :])
+            else:
+                note(reply, str(reply.get("next_tool_name") or ""))
+                return reply
 
-        reply = self.acting(question=tree.question, answer_style=answer_style, find=observe)
-        return reply, passages
+    def extract(
+        self, tree: ReasoningTree, answer_style: AnswerStyle, trajectory: dict[str, Any], passages: list[Passage]
+    ) -> dspy.Prediction:
+        """Read the answer from the trajectory."""
+        reply = self.ask(self.acting.extract.predict, tree, answer_style, trajectory)
+        return answered_from(tree, reply.answer, reply.reasoning, passages)
 
 
 class ReActSelfConsistencySettings(ReActSettings):
@@ -86,25 +135,28 @@ class ReActSelfConsistency(ReAct):
     name = "react-self-consistency"
     Settings = ReActSelfConsistencySettings
     settings: ReActSelfConsistencySettings
-    must_finish = True
 
     def __init__(self, retriever: Retriever | None = None, settings: ReActSelfConsistencySettings | None = None):
         super().__init__(retriever, settings)
-        self.step_by_step_answer = StepByStepAnswer()
+        self.step_by_step_answer = dspy.Predict(AnswerStepByStep)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Answer by one episode; if it gives no answer, by the majority of sampled chains of thought, from memory."""
-        reply, passages = self.act(tree, answer_style)
-        if reply.answer is not None:
-            return answered_from(tree, reply.answer, reply.reasoning, passages)
-        samples: list[Sample] = sample(
-            lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
-            self.settings.samples,
-            self.settings.temperature,
-        )
-        answer, content, references = majority(samples, answer_of, answer_style)
+        """Answer by one episode; if it does not finish, by the majority of sampled chains of thought, from memory."""
+        trajectory, passages, finished = self.act(tree, answer_style)
+        if finished:
+            return self.extract(tree, answer_style, trajectory, passages)
+        inputs = {"question": tree.question, "answer_style": answer_style}
+        think = partial(cited_answer, self.step_by_step_answer, [], **inputs)
+        samples = sample(think, self.settings.samples, self.settings.temperature)
+        answers = [answer for answer, *_ in samples]
+        answer, content, references = samples[winner(answers, answer_style)]
         for node in [one for one in tree.nodes if one.ended == "kept"]:
             tree.update(node, ended="filtered out")  # the answer does not rest on what was found
         tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
-        answers = list(map(answer_of, samples))
         return answered(tree, answer, content, references, passages=[], samples=answers)
+
+
+@lru_cache(maxsize=64)  # DSPy makes a signature anew for each prompt
+def _signature_of(names: tuple[str, ...]) -> type[dspy.Signature]:
+    signature: type[dspy.Signature] = dspy.Signature(f"{', '.join(names)} -> x")
+    return signature

@@ -15,7 +15,6 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
 from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
 from ..demonstrations import note
-from ..modules.answers import PlainAnswer
 from ..modules.searches import Writing
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among
@@ -62,7 +61,7 @@ class SearchAgent(Program):
         self.reasoning = dspy.Predict(SearchInTags) if self.settings.tags else Writing(ReasonOrSearch)
         if not self.settings.tags:
             self.condense_passages = dspy.Predict(CondensePassages)
-        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
+        self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason and search until the answer is there; if it does not come, read it from the reasoning."""
@@ -92,7 +91,7 @@ class SearchAgent(Program):
                 result = finding or "nothing useful"
             written = [*written, *self.as_written(query, result)]
         if answer is None:
-            answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=written)
+            answer = call(self.thoughts_answer, question=question, answer_style=answer_style, thoughts=written).answer
         once = dict.fromkeys(sentence for part in told for sentence in sentences(part))  # findings are often repeated
         return answered_from(tree, answer, " ".join(once), passages)
 

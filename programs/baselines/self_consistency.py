@@ -9,7 +9,7 @@ import dspy
 from pydantic import Field
 
 from ...signatures import AnswerStyle
-from ..majority import majority, sample
+from ..majority import sample, winner
 from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree
 
@@ -50,16 +50,7 @@ class SelfConsistency(Program):
         super().__init__(settings=settings)
         self.retriever = program.retriever
         self.program = program
-
-    @property
-    def reader(self) -> Any:
-        """Return the reader of the program inside, or None if it has none."""
-        return getattr(self.program, "reader", None)
-
-    @property
-    def duplicates(self) -> Any:
-        """Return the check of repeated queries of the program inside, or None if it has none."""
-        return getattr(self.program, "duplicates", None)
+        self.reader, self.duplicates = (getattr(program, part, None) for part in ("reader", "duplicates"))
 
     @property
     def lacks_retriever(self) -> bool:
@@ -73,7 +64,8 @@ class SelfConsistency(Program):
             self.settings.samples,
             self.settings.temperature,
         )
-        chosen = majority(samples, lambda one: str(one.answer), answer_style)
+        answers = [str(one.answer) for one in samples]
+        chosen = samples[winner(answers, answer_style)]
         for one in [*(one for one in samples if one is not chosen), chosen]:
             tree.graft(one.tree)
         return answered(
@@ -82,5 +74,5 @@ class SelfConsistency(Program):
             chosen.final_content,
             chosen.references,
             passages=chosen.passages,
-            samples=[one.answer for one in samples],
+            samples=answers,
         )

@@ -9,13 +9,14 @@ import dspy
 from pydantic import Field
 
 from ...common.placeholders import fill_in, unanswered, without_placeholders
-from ...common.text import queries_in
+from ...common.text import queries_in, query_or_none
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.subquestions import PlanSteps, SplitQuestion
-from ..modules.chain_of_query import Tracing
-from ..modules.subquestions import FollowUp, Solution, SubquestionAnswer
+from ...signatures.subquestions import AskFollowUp, PlanSteps, SplitQuestion
+from ..demonstrations import note
+from ..modules.chain_of_query import Tracing, as_steps
+from ..modules.subquestions import Solution, SubquestionAnswer
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct
@@ -153,7 +154,7 @@ class SelfAsk(Solving):
 
     def __init__(self, retriever: Retriever | None = None, settings: SelfAskSettings | None = None):
         super().__init__(retriever, settings)
-        self.follow_up = FollowUp()
+        self.follow_up = dspy.Predict(AskFollowUp)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Ask and answer until no follow-up is needed, and conclude."""
@@ -163,7 +164,9 @@ class SelfAsk(Solving):
             if solutions[0].answer:
                 path.append(add_solution(tree, path, solutions[0]))
         while len(path) < self.settings.max_follow_ups:
-            query = self.follow_up(question=tree.question, answer_style=answer_style, solved=path)
+            inputs = {"question": tree.question, "answer_style": answer_style, "solved": as_steps(path)}
+            query = query_or_none((reply := call(self.follow_up, **inputs)).follow_up)
+            note(reply, "asks" if query else "ends")
             if query is None or query.casefold() in {node.query.casefold() for node in path}:
                 break
             solutions.append(self.solve(tree.question, path, query))

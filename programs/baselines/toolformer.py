@@ -5,10 +5,10 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
+from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
-from ..modules.answers import PlainAnswer
 from ..modules.searches import Writing
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among
@@ -41,15 +41,14 @@ class Toolformer(Program):
     def __init__(self, retriever: Retriever | None = None, settings: ToolformerSettings | None = None):
         super().__init__(retriever, settings)
         self.writing = Writing()
-        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
+        self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write and search until the text ends; if it ends without an answer, read the answer from the text."""
         text, written, results, last = list[str](), list[str](), list[Passage](), None
+        inputs = {"question": tree.question, "answer_style": answer_style}
         for searched in range(self.settings.max_searches + 1):
-            continuation, search, answer = self.writing(
-                question=tree.question, answer_style=answer_style, written=written
-            )
+            continuation, search, answer = self.writing(**inputs, written=written)
             text.append(continuation)
             written = [*written, continuation]
             if search is None or searched == self.settings.max_searches:
@@ -60,5 +59,5 @@ class Toolformer(Program):
             shown = "; ".join(numbered_among(results, found)) or "nothing found"
             written.append(f"[Search({search}) → {shown}]")
         if answer is None:
-            answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=written)
+            answer = call(self.thoughts_answer, **inputs, thoughts=written).answer
         return answered_from(tree, answer, " ".join(text), results)

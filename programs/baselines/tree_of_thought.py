@@ -13,9 +13,11 @@ from ...lm.call import call
 from ...lm.parallel import run_parallel
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ...signatures.subquestions import ProposeFollowUps
+from ...signatures.subquestions import JudgeSteps, ProposeFollowUps
+from ..demonstrations import note
 from ..modules.chain_of_query import as_steps
-from ..modules.subquestions import Solution, StepsJudge
+from ..modules.reader import as_share
+from ..modules.subquestions import Solution
 from ..program import ProgramSettings
 from ..tree import Node, ReasoningTree
 from .subquestions import Solving, add_solution
@@ -64,7 +66,7 @@ class TreeOfThought(Solving):
     def __init__(self, retriever: Retriever | None = None, settings: TreeOfThoughtSettings | None = None):
         super().__init__(retriever, settings)
         self.follow_ups = dspy.Predict(ProposeFollowUps)
-        self.steps_judge = StepsJudge()
+        self.steps_judge = dspy.Predict(JudgeSteps)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search breadth first (the paper's algorithm 2, ToT-BFS)."""
@@ -113,8 +115,10 @@ class TreeOfThought(Solving):
         """Return the most promising thoughts, those that ended among them, complete ones first."""
 
         def judge(path: list[Node]) -> Thought:
-            complete, promise = self.steps_judge(question=tree.question, answer_style=answer_style, solved=path)
-            return Thought(path, complete, promise)
+            inputs = {"question": tree.question, "answer_style": answer_style, "solved": as_steps(path)}
+            reply = call(self.steps_judge, **inputs)
+            note(reply, "complete" if reply.complete else "open")
+            return Thought(path, reply.complete, as_share(reply.promise))
 
         thoughts = [*ended, *run_parallel([partial(judge, path) for path in paths])]
         return sorted(thoughts, key=lambda thought: (not thought.complete, -thought.promise))[: self.settings.width]

@@ -16,11 +16,11 @@ from ...lm.window import shown_of
 from ...metrics import normalise, without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.answers import AnswerFromThoughts
+from ...signatures.answers import AnswerFromThoughts, AnswerStepByStep
 from ...signatures.verification import AskToVerify, EditSentence
 from ..demonstrations import note
-from ..majority import Sample, agreement, answer_of, majority, sample
-from ..modules.answers import PlainAnswer, StepByStepAnswer
+from ..majority import most_votes, sample, winner
+from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
@@ -76,22 +76,21 @@ class VerifyAndEdit(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: VerifyAndEditSettings | None = None):
         super().__init__(retriever, settings)
-        self.step_by_step_answer = StepByStepAnswer()
+        self.step_by_step_answer = dspy.Predict(AnswerStepByStep)
         self.ask_to_verify = dspy.Predict(AskToVerify)
         self.edit_sentence = dspy.Predict(EditSentence)
-        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
+        self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Sample chains of thought; verify and edit the majority's if too few of them agree."""
-        samples: list[Sample] = sample(
-            lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
-            self.settings.samples,
-            self.settings.temperature,
-        )
-        answer, content, _ = majority(samples, answer_of, answer_style)
+        inputs = {"question": tree.question, "answer_style": answer_style}
+        think = partial(cited_answer, self.step_by_step_answer, [], **inputs)
+        samples = sample(think, self.settings.samples, self.settings.temperature)
+        answers = [answer for answer, *_ in samples]
+        answer, content, _ = samples[winner(answers, answer_style)]
         node = tree.grow(None, query=tree.question, answer=answer, source="lm")
-        if agreement(samples, answer_of, answer_style) >= self.settings.threshold:
-            return answered(tree, answer, content, [], samples=list(map(answer_of, samples)))
+        if most_votes(answers, answer_style) / len(answers) >= self.settings.threshold:
+            return answered(tree, answer, content, [], samples=answers)
         return self.edit(tree, node, content, answer_style)
 
     def verify(self, question: str, sentence: str) -> Verified:
@@ -118,7 +117,8 @@ class VerifyAndEdit(Program):
             fields = {"answer": one.edited, "source": "corrected" if changed else "lm", "passage": one.passage}
             node = tree.grow(node, round=2, query=one.query, **fields)
         edited = [one.edited for one in verified]
-        answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=edited)
+        inputs = {"question": tree.question, "answer_style": answer_style, "thoughts": edited}
+        answer = call(self.thoughts_answer, **inputs).answer
         references = distinct([[one.passage] for one in verified if one.passage])
         number = numbers_of(references)
         content = " ".join(

@@ -15,7 +15,7 @@ from ...metrics import normalise, stands_in
 from ...metrics.quotes import proving_sentences, quoted_sentences
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
-from ...signatures.evidence import ConfirmAnswer, Fact, ReadEvidence
+from ...signatures.evidence import Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
 from ..references import numbered, numbers_of
@@ -143,18 +143,3 @@ def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
     return (
         f"{fact.fact} [{number}]" if number else f"{fact.fact} ({'not in its quote' if fact.passage else 'recalled'})"
     )
-
-
-class AnswerConfirmation(StepModule):
-    """Whether an answer follows from the quotes alone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.confirm = dspy.Predict(ConfirmAnswer)
-
-    def forward(self, question: str, reading: Reading) -> list[str]:
-        """Return a query for what the quotes lack; none if the answer follows."""
-        quotes = [f"{fact.passage.title}: {fact.support}" for fact in reading.facts if fact.passage and fact.proven]
-        reply = call(self.confirm, question=question, quotes=quotes, proposed_answer=reading.answer)
-        note(reply, "follows" if reply.follows else "lacks")
-        return [] if reply.follows else queries_in([reply.lacking])

@@ -1,10 +1,9 @@
-"""BlendFilter's steps: query blending, knowledge filtering and answering (section 3)."""
+"""BlendFilter's steps: query blending and knowledge filtering (section 3)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import dspy
 
@@ -23,9 +22,7 @@ from ...signatures.knowledge import (
     RecallPassage,
 )
 from ..demonstrations import Judgement, note
-from ..majority import Sample
 from ..references import numbered
-from .answers import cited_answer
 from .step_module import StepModule
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
@@ -143,27 +140,3 @@ def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list
     kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
     note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown, start=1)])
     return Filtered([passages[number - 1] for number in sorted(kept)], misnumbered=len(numbers) - len(kept))
-
-
-class KnowledgeAnswer(StepModule):
-    """A step-by-step answer from the passages that are left (section 3.4).
-
-    Args:
-        signature: one with more inputs, if there is more to answer from.
-    """
-
-    def __init__(self, signature: type[dspy.Signature] = AnswerWithKnowledge) -> None:
-        super().__init__()
-        self.answer = dspy.Predict(signature)
-
-    def forward(
-        self,
-        question: str,
-        answer_style: AnswerStyle,
-        passages: list[Passage],
-        config: dict[str, float] | None = None,
-        **more: Any,
-    ) -> Sample:
-        """Return the answer, the final content, and its references; ``more`` are other inputs."""
-        asked = {"question": question, "answer_style": answer_style, "passages": numbered(passages), **more}
-        return cited_answer(self.answer, passages, config, **asked)

@@ -1,4 +1,4 @@
-"""The steps of Tree of Reviews: paragraph review, missing-paragraph completion, evidence fusion."""
+"""The steps of Tree of Reviews: paragraph review and evidence fusion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.reviews import (
     Assertion,
-    CompleteParagraphs,
     FuseAnalyses,
     FuseEvidence,
     FuseParagraphs,
@@ -120,22 +119,6 @@ class ParagraphReview(StepModule):
         return ReviewOutcome(review, action, answer, query_or_none(reply.next_query))
 
 
-class MissingParagraph(StepModule):
-    """The paragraph that a path lacks, written from memory (ToR, section 3.4, table 9).
-
-    The paper's prompt also answers the question from it, and does not use that answer: ours does not ask for it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.complete = dspy.Predict(CompleteParagraphs)
-
-    def forward(self, question: str, passages: list[Passage]) -> str | None:
-        """Return the missing paragraph; None if the LM wrote none."""
-        shown = numbered(passages)
-        return text_or_none(call(self.complete, drop="first", question=question, passages=shown).information)
-
-
 class EvidenceFusion(StepModule):
     """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12)."""
 
@@ -150,11 +133,12 @@ class EvidenceFusion(StepModule):
 
         The passages are those of the evidence, and others that may support the answer, each once.
         """
-        number = numbers_of(passages)
-        assertions = [_assertion(piece, [number[passage.id] for passage in piece.passages]) for piece in evidence]
-        shown: dict[str, Any] = {"assertions": assertions, "passages": numbered(passages)}
-        inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
-        return cited_answer(self.fuse, passages, question=question, answer_style=answer_style, **inputs)
+        number, inputs = numbers_of(passages), dict[str, Any](question=question, answer_style=answer_style)
+        if "assertions" in self.fuse.signature.input_fields:
+            inputs["assertions"] = [
+                _assertion(one, [number[passage.id] for passage in one.passages]) for one in evidence
+            ]
+        return cited_answer(self.fuse, passages, **inputs)
 
 
 def told_by(piece: Evidence, question: str) -> Sample | None:

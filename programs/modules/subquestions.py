@@ -1,4 +1,4 @@
-"""Simpler questions on the way to an answer, and their answers."""
+"""The answers to simpler questions on the way to an answer."""
 
 from __future__ import annotations
 
@@ -7,39 +7,17 @@ from typing import Any
 
 import dspy
 
-from ...common.text import query_or_none, text_or_none
+from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
-from ...signatures import AnswerStyle
-from ...signatures.subquestions import (
-    AnswerSubquestion,
-    AnswerSubquestionFromPassages,
-    AskFollowUp,
-    JudgeSteps,
-)
+from ...signatures.subquestions import AnswerSubquestion, AnswerSubquestionFromPassages
 from ..demonstrations import note
 from ..references import numbered
 from ..tree import Node
 from .chain_of_query import as_steps
-from .reader import as_share
 from .step_module import StepModule
-
-
-class FollowUp(StepModule):
-    """The next subquestion (Self-Ask)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ask = dspy.Predict(AskFollowUp)
-
-    def forward(self, question: str, answer_style: AnswerStyle, solved: list[Node]) -> str | None:
-        """Return the follow-up question; None if none is needed."""
-        reply = call(self.ask, question=question, answer_style=answer_style, solved=as_steps(solved))
-        follow_up = query_or_none(reply.follow_up)
-        note(reply, "asks" if follow_up else "ends")
-        return follow_up
 
 
 @dataclass(frozen=True)
@@ -80,17 +58,3 @@ class SubquestionAnswer(StepModule):
         seen = shown_of(passages, reply)
         cited = [seen[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(seen)]
         return Solution(query, answer, cited[0] if answer and cited else None, passages)
-
-
-class StepsJudge(StepModule):
-    """A judgement of a chain of solved subquestions (Tree of Thoughts)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.judge = dspy.Predict(JudgeSteps)
-
-    def forward(self, question: str, answer_style: AnswerStyle, solved: list[Node]) -> tuple[bool, float]:
-        """Return whether the chain is complete, and the probability that it leads to the right answer."""
-        reply = call(self.judge, question=question, answer_style=answer_style, solved=as_steps(solved))
-        note(reply, "complete" if reply.complete else "open")
-        return reply.complete, as_share(reply.promise)

@@ -133,8 +133,8 @@ def test_a_notebook_shows_predictions_and_programs_without_running_what_they_hol
     shown = program(question=f"Who is {script}?")._repr_html_()
     assert "<script>" not in shown
     assert "&lt; script&gt;" in shown
-    program.passage_answer.answer.demos = [dspy.Example()]
-    assert "<td>passage_answer.answer</td>" in program._repr_html_()
+    program.passage_answer.demos = [dspy.Example()]
+    assert "<td>passage_answer</td>" in program._repr_html_()
     assert "<td>1</td>" in program._repr_html_()
     program.name = script
     assert "<script>" not in program._repr_html_()

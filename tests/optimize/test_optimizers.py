@@ -278,7 +278,7 @@ def test_what_is_changed_in_dspy_is_restored_also_after_two_compilations_at_the_
 
 def test_only_complete_demonstrations_are_kept_and_shown(mini, tmp_path):
     """A row of the task says nothing of a correction or a reading: no prompt pretends that it does."""
-    for name, shows in (("direct", {"direct_answer.answer"}), ("searchain", set())):
+    for name, shows in (("direct", {"direct_answer"}), ("searchain", set())):
         program = build(name, {}, retriever=mini.index)
         taught = mini.compiled(optimizer("labeled-few-shot", k=4), dev=1, program=program).program
         assert {predictor for predictor, part in taught.named_predictors() if part.demos} == shows

@@ -63,7 +63,7 @@ def test_demonstrations_stand_in_the_prompt_and_a_diff_shows_them():
 
 def test_the_command_shows_prompts_and_what_differs(questree):
     shown = questree("prompts", "direct").out
-    assert "answer.answer (Answer): about" in shown
+    assert "direct_answer (Answer): about" in shown
     assert "<<system>>" in shown
     assert "{question}" in shown
     same = questree("prompts", "direct", "direct").out

@@ -173,7 +173,7 @@ def test_a_program_has_the_predictors_of_its_settings_only():
 
     assert predictors(expansion="mpc", fusion="analysis") == {
         "paragraph_review.review": ReviewParagraphs.__name__,
-        "missing_paragraph.complete": "CompleteParagraphs",
+        "missing_paragraph": "CompleteParagraphs",
         "evidence_fusion.fuse": "FuseAnalyses",
     }
     assert predictors(expansion="cot", fusion="paragraph") == {
@@ -402,9 +402,9 @@ def test_semantic_pruning_needs_a_retriever_with_embeddings():
 
 
 def test_answers_that_say_nothing_agree_on_nothing():
-    assert most_votes(["", "the", "...", "Vltava", ""], str, "short") == 1
-    assert most_votes(["", ""], str, "short") == 0
-    assert most_votes(["Yes", "Yes, he was.", "No"], str, "yes-no") == 2
+    assert most_votes(["", "the", "...", "Vltava", ""], "short") == 1
+    assert most_votes(["", ""], "short") == 0
+    assert most_votes(["Yes", "Yes, he was.", "No"], "yes-no") == 2
 
 
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])

@@ -1,6 +1,5 @@
 """What holds for every program that is registered."""
 
-import inspect
 import re
 
 import dspy
@@ -125,40 +124,46 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
     assert not {id(p) for p in copy.predictors()} & {id(p) for p in before.predictors()}
 
 
-SUBQUESTION = {"solved": [], "query": "Where?", "passages": []}
+ASKS, ENDS = {"follow_up": "Where?"}, {"follow_up": None}
 UNKNOWN, KNOWN = ({"query_answer": answer, "references": []} for answer in (None, "Prague"))
-THOUGHT = {"shown": [], "thoughts": []}
+SEARCHES, FINISHES = (
+    {"next_thought": "Hm.", "next_tool_name": name, "next_tool_args": given}
+    for name, given in (("search", {"query": "q"}), ("finish", {}))
+)
+WRITES = {"continuation": "In", "search": "q", "answer": None}
+TOLD = {"final_content": "So.", "answer": "Prague"}
 
 
 @pytest.mark.parametrize(
-    ("name", "step", "inputs", "replies", "kind"),
+    ("name", "replies", "kinds"),
     [
-        ("self-ask", "follow_up", {"solved": []}, [{"follow_up": "Where?"}], "asks"),
-        ("self-ask", "follow_up", {"solved": []}, [{"follow_up": None}], "ends"),
-        ("self-ask-retrieval", "subquestion_answer", SUBQUESTION, [UNKNOWN], "unknown"),
-        ("plan-and-solve", "subquestion_answer", SUBQUESTION, [{"query_answer": "Prague"}], "known"),
-        ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": True, "promise": 1.0}], "complete"),
-        ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": False, "promise": 1.0}], "open"),
-        ("tree-of-thought", "subquestion_answer", SUBQUESTION, [KNOWN], "known"),
-        ("ircot", "next_thought", THOUGHT, [{"thought": "So the answer is Prague."}], "ends"),
-        ("ircot", "next_thought", THOUGHT, [{"thought": "In Prague."}], "goes on"),
-        ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": "q", "answer": None}], "searches"),
-        ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": None, "answer": "a"}], "ends"),
-        ("direct", "direct_answer", {}, [{"answer": "Prague"}], ""),
+        ("self-ask", [ASKS, UNKNOWN, ENDS, TOLD], ["asks", "unknown", "ends", "guesses"]),
+        ("plan-and-solve", [{"plan": ["Where?"]}, KNOWN, TOLD], ["", "known", "remembers"]),
+        (
+            "tree-of-thought",
+            [{"follow_ups": ["q"]}, KNOWN, {"complete": True, "promise": 1.0}, TOLD],
+            ["", "known", "complete", "remembers"],
+        ),
+        (
+            "tree-of-thought",
+            [{"follow_ups": ["q"]}, KNOWN, {"complete": False, "promise": 1.0}, {"follow_ups": []}, TOLD],
+            ["", "known", "open", "", "remembers"],
+        ),
+        ("ircot", [{"thought": "In Prague."}, {"thought": "So the answer is x."}, TOLD], ["goes on", "ends", ""]),
+        ("toolformer", [WRITES, {**WRITES, "search": None, "answer": "a"}], ["searches", "ends"]),
+        ("react", [SEARCHES, FINISHES, {"reasoning": "So.", "answer": "a"}], ["search", "finish", ""]),
+        ("direct", [{"answer": "Prague"}], [""]),
     ],
 )
-def test_demonstrations_can_show_each_kind_of_step(name, step, inputs, replies, kind):
+def test_demonstrations_can_show_each_kind_of_step(name, replies, kinds):
     """A predictor whose replies differ in kind, such as going on and ending, should be shown both."""
-    module = getattr(built(name), step)
-    given = {"question": Q, "answer_style": "short", **inputs}
-    wanted = {field: value for field, value in given.items() if field in inspect.signature(module.forward).parameters}
-    assert kind_of(last_step(module, *replies, **wanted)) == kind
+    assert [kind_of(step) for step in steps(built(name), *replies, question=Q)] == kinds
 
 
 @pytest.mark.parametrize(("thought", "shown"), [("In Prague.", True), ("In Prague. On a river.", False), (" ", False)])
 def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
     module = built("ircot").next_thought
-    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", **THOUGHT)
+    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", shown=[], thoughts=[])
     assert is_exemplary(step) == shown
 
 
@@ -167,11 +172,3 @@ def test_an_edit_changes_the_sentence_or_leaves_it(edited, kind):
     replies = {"query": Q}, {"edited": edited, "references": []}
     step = last_step(built("verify-and-edit").verify, *replies, question=Q, sentence="Vienna.")
     assert kind_of(step) == kind
-
-
-def test_a_turn_of_react_is_of_the_kind_of_its_action():
-    searches = {"next_thought": "Hm.", "next_tool_name": "search", "next_tool_args": {"query": "q"}}
-    finishes = {"next_thought": "Hm.", "next_tool_name": "finish", "next_tool_args": {}}
-    replies = [searches, finishes, {"reasoning": "So.", "answer": "a"}]
-    trace = steps(built("react").acting, *replies, question=Q, answer_style="short", find=str)
-    assert [kind_of(step) for step in trace] == ["search", "finish", ""]
