@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
+    from .answer_scores import agree as agree
     from .answer_scores import compared as compared
     from .answer_scores import contains as contains
     from .answer_scores import cover_exact_match as cover_exact_match

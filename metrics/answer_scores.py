@@ -95,6 +95,11 @@ def contains(text: str, phrase: str) -> bool:
     return bool(needle) and f"{before}{needle}{after}" in f" {normalise(text)} "
 
 
+def agree(answer: str, other: str) -> bool:
+    """Return whether one answer stands in the other: 'Venice' and 'Venice, Italy' agree."""
+    return contains(answer, other) or contains(other, answer)
+
+
 def stands_in(text: str, phrase: str) -> bool:
     """Return whether the phrase stands in the text as `contains` has it, whatever marks join its words to others.
 

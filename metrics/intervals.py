@@ -12,6 +12,7 @@ from itertools import accumulate
 from math import sqrt
 from statistics import NormalDist
 
+_LEVEL, _RESAMPLES = 0.95, 10_000
 _DRAWS_AT_ONCE = 4_000_000  # numbers, 32 MB: bounds memory whatever the number of questions
 
 
@@ -31,80 +32,69 @@ class Interval:
     low: float
     high: float
     n: int
-    level: float = 0.95
+    level: float = _LEVEL
 
     def __str__(self) -> str:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}] (n={self.n})"
 
 
-def mean_interval(scores: Sequence[float], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
+def mean_interval(scores: Sequence[float], *, seed: int = 0) -> Interval:
     """Return the mean of the scores, one for each question, with its interval.
 
     If every score is 0 or 1, it is Wilson's (`share_interval`): the bootstrap is too narrow for few questions, and has
     no width if all are right. Else it is the percentile bootstrap (Efron, 1979).
 
     Raises:
-        ValueError: if there are no scores, or level does not lie between 0 and 1.
+        ValueError: if there are no scores.
     """
     if len(scores) and set(scores) <= {0, 1}:
-        return share_interval(round(sum(scores)), len(scores), level=level)
-    return bootstrap_interval(scores, level=level, resamples=resamples, seed=seed)
+        return share_interval(round(sum(scores)), len(scores))
+    return bootstrap_interval(scores, seed=seed)
 
 
-def share_interval(right: int, n: int, *, level: float = 0.95) -> Interval:
+def share_interval(right: int, n: int) -> Interval:
     """Return the share of right ones among n with its score interval (Wilson, 1927).
 
     Raises:
-        ValueError: if n is below 1, or level does not lie between 0 and 1.
+        ValueError: if n is below 1.
     """
-    _check(n, level)
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    _check(n)
+    z = NormalDist().inv_cdf((1 + _LEVEL) / 2)
     share, scale = right / n, 1 + z * z / n
     middle = (share + z * z / (2 * n)) / scale
     reach = z / scale * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     low = 0.0 if right == 0 else max(0.0, middle - reach)
-    return Interval(share, low, 1.0 if right == n else min(1.0, middle + reach), n, level)
+    return Interval(share, low, 1.0 if right == n else min(1.0, middle + reach), n)
 
 
-def _check(n: int, level: float) -> None:
+def _check(n: int) -> None:
     if n < 1:
         raise ValueError("no scores: a mean and its interval need at least one")
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")
 
 
-def bootstrap_interval(
-    scores: Sequence[float], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> Interval:
+def bootstrap_interval(scores: Sequence[float], *, seed: int = 0) -> Interval:
     """Return the mean of any numbers, counts for example, with its percentile bootstrap (Efron, 1979).
 
     Raises:
-        ValueError: if there are no numbers, or level does not lie between 0 and 1.
+        ValueError: if there are no numbers.
     """
     import numpy as np
 
     values = np.asarray(scores, dtype=float)
-    _check(values.size, level)
+    _check(values.size)
     rng = np.random.default_rng(seed)
     block = max(1, _DRAWS_AT_ONCE // values.size)
     means = np.concatenate(
         [
-            values[rng.integers(values.size, size=(min(block, resamples - done), values.size))].mean(axis=1)
-            for done in range(0, resamples, block)
+            values[rng.integers(values.size, size=(min(block, _RESAMPLES - done), values.size))].mean(axis=1)
+            for done in range(0, _RESAMPLES, block)
         ]
     )
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(values.mean()), float(low), float(high), int(values.size), level)
+    low, high = np.quantile(means, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return Interval(float(values.mean()), float(low), float(high), int(values.size))
 
 
-def paired_interval(
-    first: Sequence[float],
-    second: Sequence[float],
-    *,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Interval:
+def paired_interval(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> Interval:
     """Return the mean of ``second - first`` over the questions, with its interval; above 0 the second is better.
 
     Both hold the same questions in the same order, so that an easy or hard question, which both share, does not widen
@@ -117,12 +107,12 @@ def paired_interval(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} scores: a pair needs the same questions")
     if len(first) and {*first, *second} <= {0, 1}:
-        return _newcombe(first, second, level)
+        return _newcombe(first, second)
     differences = [b - a for a, b in zip(first, second, strict=True)]
-    return bootstrap_interval(differences, level=level, resamples=resamples, seed=seed)
+    return bootstrap_interval(differences, seed=seed)
 
 
-def _newcombe(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
+def _newcombe(first: Sequence[float], second: Sequence[float]) -> Interval:
     """Return the difference of two paired shares with its score interval (Newcombe, Stat. Med. 1998, method 10)."""
     n, one, other = len(first), round(sum(first)), round(sum(second))
     both = sum(bool(a and b) for a, b in zip(first, second, strict=True))
@@ -132,11 +122,11 @@ def _newcombe(first: Sequence[float], second: Sequence[float], level: float) -> 
     def reach(down: float, up: float) -> float:
         return sqrt(max(0.0, down * down - 2 * correlation * down * up + up * up))
 
-    was, now = share_interval(one, n, level=level), share_interval(other, n, level=level)
+    was, now = share_interval(one, n), share_interval(other, n)
     mean = (other - one) / n
     low = mean - reach(now.mean - now.low, was.high - was.mean)
     high = mean + reach(was.mean - was.low, now.high - now.mean)
-    return Interval(mean, low, high, n, level)
+    return Interval(mean, low, high, n)
 
 
 def mcnemar(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..metrics import agree
 from ..programs import Node, ReasoningTree
 from ..programs.basis import is_judged, tone_of
-from ..programs.modules.verdict import agree
 from ..programs.tree import without_repeats
 from ..programs.tree_views import NodeView, given_up, node_view
 from ..retrieval import Passage

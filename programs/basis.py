@@ -149,46 +149,32 @@ _CLOSED = {"yes", "no", "supports", "refutes", "not enough info"}
 
 def standing_of(prediction: Any) -> Standing:
     """Return how the answer of a prediction stands."""
-    tree, references = prediction.tree, prediction.references
-    texts = [f"{passage.title} {passage.text}" for passage in references]
-    precision = citation_precision(prediction.final_content, texts, tree.question)
-    weak = precision is not None and precision < 1
-    stands = standing(tree, prediction.answer, references, prediction.rests_on, weak=weak)
-    recall = citation_recall(prediction.final_content, texts, tree.question)
-    if stands.tone != "good" or recall is None or recall == 1:
-        return stands
-    told = f"{stands.told} A sentence of the text has no mark that supports it.".strip()
-    return stands._replace(words="Partly supported", tone="warn", told=told)
-
-
-def standing(
-    tree: ReasoningTree, answer: str, references: Sequence[Passage], rests_on: Basis | None, *, weak: bool = False
-) -> Standing:
-    """Return how an answer stands; it is weak if a cited passage lacks most of what it is cited for."""
+    tree, references, content = prediction.tree, prediction.references, prediction.final_content
     steps = steps_behind(tree)
     found = tuple(bool(node.support) for node in steps)
-    if not answer:
-        solved = sum(bool(node.answer) for node in steps)
-        told = f"Steps that were answered: {solved} of {len(steps)}." if steps else ""
-        return Standing("No answer found", "quiet", tuple(bool(node.answer) for node in steps), told)
-    if rests_on == "guess":
+    if not prediction.answer:
+        solved = tuple(bool(node.answer) for node in steps)
+        told = f"Steps that were answered: {sum(solved)} of {len(steps)}." if steps else ""
+        return Standing("No answer found", "quiet", solved, told)
+    if prediction.rests_on == "guess":
         return Standing("A guess", "warn", found, "No passage says it, and the model was not sure.")
-    if weak:
+    texts = [f"{passage.title} {passage.text}" for passage in references]
+    if citation_precision(content, texts, tree.question) not in (None, 1):
         told = "A cited passage holds less than half of the names and numbers that it is cited for."
         return Standing("Weakly supported", "warn", found, told)
-    if steps:
-        told = (
-            f"{sum(found)} of {len(found)} steps {'has its' if sum(found) == 1 else 'have their'} answer in a passage."
-        )
-        if any(found) and not references:
+    told, by = "", f"{len(references)} passage{'s' * (len(references) != 1)}"
+    if any(found):
+        has, by = "has its" if sum(found) == 1 else "have their", "passages"
+        told = f"{sum(found)} of {len(found)} steps {has} answer in a passage."
+        if not references:
             return Standing("No source cited", "warn", found, f"{told} The text cites none.")
-        if all(found):
-            return Standing("Supported by passages", "good", found, told)
-        if any(found):
+        if not all(found):
             return Standing("Partly from the model’s memory", "warn", found, told)
-    if rests_on == "passages" and references:
-        count = len(references)
-        return Standing(f"Supported by {count} passage{'s' * (count != 1)}", "good", found)
-    if references:
+    elif not references:
+        return Standing("From the model’s memory alone", "warn", found, "No passage stands behind this answer.")
+    elif prediction.rests_on != "passages":
         return Standing("No cited passage names the answer", "warn", found, "It may come from the model’s memory.")
-    return Standing("From the model’s memory alone", "warn", found, "No passage stands behind this answer.")
+    if citation_recall(content, texts, tree.question) not in (None, 1):
+        told = f"{told} A sentence of the text has no mark that supports it.".strip()
+        return Standing("Partly supported", "warn", found, told)
+    return Standing(f"Supported by {by}", "good", found, told)

@@ -11,11 +11,12 @@ import dspy
 
 from ..lm.episode import step
 from ..lm.failure import CallFailedError
+from ..metrics import agree
 from ..retrieval import DuplicateCheck, Passage
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
 from ..signatures.chain_of_query import PlannedStep
-from .modules.verdict import Verdict, agree, check_by_reader, fuller_name, independent_passages, sentence_with
+from .modules.verdict import Verdict, check_by_reader, fuller_name, independent_passages, sentence_with
 from .program import answered
 from .tree import Node, ReasoningTree
 

@@ -14,7 +14,7 @@ import dspy
 
 from ..common.placeholders import numbers_in
 from ..data.task import resolved_steps
-from ..metrics import contains, normalise
+from ..metrics import agree, normalise
 from ..metrics.found_passages import gold_names, names_as
 from ..retrieval import Passage
 from ..signatures.chain_of_query import PlannedStep, Step, TracedStep
@@ -104,7 +104,7 @@ def _as_found(planned: Step | PlannedStep, tree: ReasoningTree, true: Mapping[st
     annotated = true.get(normalise(planned.query))
     supported = [node.answer for node in looked_up if node.support and node.answer] + ([annotated] if annotated else [])
     agreed = annotated is None and any(node.stance == "supports" and node.replaces is None for node in looked_up)
-    if recalled is None or agreed or any(contains(recalled, one) or contains(one, recalled) for one in supported):
+    if recalled is None or agreed or any(agree(recalled, one) for one in supported):
         return planned
     if isinstance(planned, Step):
         return planned.model_copy(update={"answer": None})
@@ -159,7 +159,7 @@ def _tells_wrong(step: TraceStep, example: Any) -> bool:
     true = {normalise(one.question): one.answer for one in resolved_steps(example)}
     shown = [one for value in step[1].values() if isinstance(value, list) for one in value]
     told = [(true.get(normalise(one.query)), one.answer) for one in shown if isinstance(one, Step | TracedStep)]
-    return any(gold and given and not contains(gold, given) and not contains(given, gold) for gold, given in told)
+    return any(gold and given and not agree(gold, given) for gold, given in told)
 
 
 def alternate(items: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:

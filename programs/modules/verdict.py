@@ -15,7 +15,7 @@ from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.episode import step
 from ...lm.window import shown_of
-from ...metrics import contains, normalise, rouge_l, stands_in, telling_sentence, without_marks
+from ...metrics import agree, contains, normalise, rouge_l, stands_in, telling_sentence, without_marks
 from ...retrieval import Passage, Reader, Span
 from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle
@@ -172,11 +172,6 @@ class Read(StepModule):
     def forward(self, query: str, passage: Passage) -> Span:
         """Return what the reader reads."""
         return self._reader(query=query, passage=passage)
-
-
-def agree(answer: str, other: str) -> bool:
-    """Return whether one answer stands in the other: 'Venice' and 'Venice, Italy' agree."""
-    return bool(normalise(answer) and normalise(other)) and (contains(answer, other) or contains(other, answer))
 
 
 def agree_at_length(answer: str, passage: Passage, alpha: float) -> bool:

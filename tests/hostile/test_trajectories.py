@@ -103,6 +103,6 @@ def test_wrong_arguments_are_told_without_a_traceback(arguments):
     engine = ScriptedEngine([wrong, answered, EXTRACTED])
     assert asked(engine, []).answer == "Vltava"
     assert "search takes query" in engine.prompts[1]
-    assert "finish takes nothing" in engine.prompts[2]
+    assert "Completed." in engine.prompts[2]
     assert "Traceback" not in engine.prompts[2]
     assert "[[ ## answer" not in engine.prompts[1].split("[[ ## trajectory")[1]

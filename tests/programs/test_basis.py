@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import dspy
 import pytest
 
 from questree.data import load_task
 from questree.programs import ReasoningTree, answered
-from questree.programs.basis import basis, standing, state_of
+from questree.programs.basis import Standing, basis, standing_of, state_of
 from questree.retrieval import Passage
 
 IKEA = Passage(id="1", title="IKEA", text="IKEA was founded in Sweden.")
@@ -18,6 +19,13 @@ def grown(*steps: dict[str, Any]) -> ReasoningTree:
     for step in steps:
         last = tree.grow(last, query="Which?", **step)
     return tree
+
+
+def stands(tree: ReasoningTree, answer: str, references: list[Passage], content: str = "") -> Standing:
+    rests_on = basis(tree, answer, references)
+    return standing_of(
+        dspy.Prediction(tree=tree, answer=answer, references=references, rests_on=rests_on, final_content=content)
+    )
 
 
 READ = {"answer": "Sweden", "source": "completed", "passage": IKEA, "support": IKEA.text, "found": (IKEA,)}
@@ -69,15 +77,23 @@ def test_a_correction_tells_what_was_recalled():
 def test_an_answer(steps, answer, references, rests_on, words):
     tree = grown(*steps)
     assert basis(tree, answer, references) == rests_on
-    assert standing(tree, answer, references, rests_on).words == words
+    assert stands(tree, answer, references).words == words
 
 
-def test_a_mark_that_its_passage_does_not_bear_out_makes_the_support_weak():
-    assert standing(grown(READ), "Sweden", [IKEA], "passages", weak=True).words == "Weakly supported"
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("IKEA is of Sweden [1].", "Supported by passages"),
+        ("It lies in Norway [1].", "Weakly supported"),
+        ("IKEA is of Sweden [1]. It lies in Europe.", "Partly supported"),
+    ],
+)
+def test_marks_that_do_not_bear_out_the_text_weaken_the_support(content, words):
+    assert stands(grown(READ), "Sweden", [IKEA], content).words == words
 
 
 def test_what_was_answered_of_a_question_without_an_answer():
-    assert standing(grown(READ, {}), "", [], None).told == "Steps that were answered: 1 of 2."
+    assert stands(grown(READ, {}), "", []).told == "Steps that were answered: 1 of 2."
 
 
 def test_what_is_printed_of_a_prediction_and_of_a_task_fits_a_screen():
