@@ -491,7 +491,9 @@ def test_a_guess_on_which_the_passages_are_silent_is_searched_for_once_more(scri
     chain = {"planned_chain": [planned(AUTHOR, "Kafka")]}
     read = [further] if second else []
     engine = scripted(chain, verdict("silent"), *[second for _ in read], TOLD)
-    prediction = searchain({AUTHOR: "A novella."} | ({f"{AUTHOR} Kafka": further} if further else {}))(question=QUESTION)
+    prediction = searchain({AUTHOR: "A novella."} | ({f"{AUTHOR} Kafka": further} if further else {}))(
+        question=QUESTION
+    )
     assert len(engine.prompts) == 3 + len(read)
     last = prediction.tree.last_path()[-1]
     assert (last.answer, last.query) == (answer, AUTHOR)
