@@ -7,7 +7,6 @@ So its tables must be exactly these, and what is read at a time must be no more 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import re
 import sqlite3
@@ -161,7 +160,6 @@ class WritableFile(RunFile):
     def __init__(self, path: Path, store: sqlite3.Connection):
         super().__init__(path, store)
         self._waiting: list[_Writing] = []
-        self._calls: itertools.count[int] | None = None
         self._queue = threading.Lock()
 
     def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -194,23 +192,11 @@ class WritableFile(RunFile):
         """Write a fact about the whole file."""
         self.write(("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value, ensure_ascii=False))))
 
-    def new_call(self) -> int:
-        """Return the number of a new call among the payments."""
-        if self._calls is None:
-            with self._alone:  # and not the queue: whoever writes holds this one, and then asks for the queue
-                last = self.rows("SELECT coalesce(max(call), 0) FROM payments")[0][0]
-                self._calls = self._calls or itertools.count(last + 1)
-        return next(self._calls)
+    def pay(self, call: int, run: int | None, spent: Spent, *, ended: bool) -> None:
+        """Keep what a call took that has ended, or what was sent for it by now, before it is sent.
 
-    def note_sent(self, call: int, run: int | None, sent: Spent) -> None:
-        """Keep what was sent for a call by now, before it is sent; what cannot be written goes before the next."""
-        self._pay(call, run, sent, ended=False)
-
-    def note_took(self, call: int, run: int | None, took: Spent) -> None:
-        """Keep what a call took that has ended."""
-        self._pay(call, run, took, ended=True)
-
-    def _pay(self, call: int, run: int | None, spent: Spent, *, ended: bool) -> None:
+        What cannot be written goes before the next.
+        """
         insert = f"INSERT OR REPLACE INTO payments VALUES (?, ?, ?{', ?' * len(Spent.model_fields)})"
         values = (call, run, ended, *spent.model_dump().values())
         with suppress(QuestreeError):  # the next answer that cannot be written stops the run

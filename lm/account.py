@@ -15,7 +15,7 @@ from dspy.utils.callback import BaseCallback
 from ..common.text import dollars
 from .failure import remember_lm
 from .policy import OutOfBudgetError, RunPolicy
-from .spent import ACCOUNT, Meter, Spent, metered, other_callbacks, total
+from .spent import ACCOUNT, Meter, Spent, metered, new_number, other_callbacks, total
 from .transport import bound_replies
 
 logger = logging.getLogger(__name__)
@@ -27,14 +27,8 @@ class Book(Protocol):
     def paid(self) -> dict[int | None, Spent]:
         """Return what was paid for each run, or sent and not answered, before this is asked."""
 
-    def new_call(self) -> int:
-        """Return the number of a new call."""
-
-    def note_sent(self, call: int, run: int | None, sent: Spent) -> None:
-        """Keep what was sent for a call by now; it outlives a kill when this returns."""
-
-    def note_took(self, call: int, run: int | None, took: Spent) -> None:
-        """Keep what a call took that has ended."""
+    def pay(self, call: int, run: int | None, spent: Spent, *, ended: bool) -> None:
+        """Keep what a call took that has ended; or what was sent for it by now, which then outlives a kill."""
 
 
 class Account(BaseCallback):
@@ -97,8 +91,7 @@ class Account(BaseCallback):
         with self._changed:
             self._check_open()
         if self.book is not None:
-            meter.number = meter.number or self.book.new_call()
-            self.book.note_sent(meter.number, self.run, meter.sent)
+            self.book.pay(meter.number, self.run, meter.sent, ended=False)
 
     def end(self, meter: Meter, took: Spent) -> None:
         """Count what a call took."""
@@ -114,7 +107,7 @@ class Account(BaseCallback):
         with self._changed:
             self._sum = total([self._sum, took])
             if self.book and not self._closed and (took.calls > took.cached or took.failed):
-                self.book.note_took(call or self.book.new_call(), self.run, took)
+                self.book.pay(call or new_number(), self.run, took, ended=True)
 
     @property
     def spent(self) -> Spent:

@@ -34,7 +34,7 @@ class CallBegun(Event):
     """An LM call begins.
 
     Attributes:
-        call: the number of the call, from 1 for each listener.
+        call: the number of the call in this process.
         signature: the name of the prompt.
     """
 
@@ -85,19 +85,17 @@ class Listener(Protocol):
 logger = logging.getLogger(__name__)
 
 _listener: ContextVar[Listener | None] = ContextVar("questree_listener", default=None)
-_unheard = count(1)
-_numbers: ContextVar[count[int]] = ContextVar("questree_call_numbers")
+_numbers = count(1)
 
 
 @contextmanager
 def telling(listener: Listener) -> Iterator[None]:
     """Tell a listener what happens inside the block, on whichever thread."""
-    token, numbers = _listener.set(listener), _numbers.set(count(1))
+    token = _listener.set(listener)
     try:
         yield
     finally:
         _listener.reset(token)
-        _numbers.reset(numbers)
 
 
 def listener() -> Listener | None:
@@ -150,7 +148,7 @@ def told_call(signature: str, spent: Callable[[], Spent]) -> Iterator[None]:
     if not is_told():
         yield
         return
-    call = next(_numbers.get(_unheard))
+    call = next(_numbers)
     tell(CallBegun(call=call, signature=signature))
     try:
         yield

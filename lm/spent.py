@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from math import fsum
 from operator import attrgetter, mul
+from secrets import randbits
 from typing import Any
 
 import dspy
@@ -75,8 +76,7 @@ class Meter:
     """
 
     def __init__(self, lm: dspy.BaseLM, messages: Sequence[dict[str, Any]]):
-        self.lm, self.sent = lm, Spent()
-        self.number: int | None = None
+        self.lm, self.sent, self.number = lm, Spent(), new_number()
         self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
         self._account: Any = dspy.settings.get(ACCOUNT)
         if self._account:
@@ -116,6 +116,11 @@ class Meter:
         if self._account:
             self._account.end(self, took)
         return took
+
+
+def new_number() -> int:
+    """Return a number that no other call has, in this attempt or another one."""
+    return randbits(62)  # not by `random`, which an optimizer may seed
 
 
 def note_sent() -> None:

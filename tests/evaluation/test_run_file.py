@@ -35,9 +35,8 @@ from pathlib import Path
 from questree.evaluation.run_file import writing
 from questree.lm.spent import Spent
 with writing(Path(sys.argv[1]), "evaluation") as file:
-    for _ in range(1000):
-        number = file.new_call()
-        file.note_sent(number, None, Spent(calls=1))
+    for number in range(1, 1001):
+        file.pay(number, None, Spent(calls=1), ended=False)
         print(number, flush=True)
 """
 
@@ -55,17 +54,17 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path):
 
 
 def test_what_many_threads_write_is_all_there(tmp_path):
-    def pay() -> None:
-        for _ in range(20):
-            file.note_sent(file.new_call(), 1, Spent(calls=1, cost=0.1))
+    def pay(calls: range) -> None:
+        for call in calls:
+            file.pay(call, 1, Spent(calls=1, cost=0.1), ended=False)
 
     with writing(tmp_path, "evaluation") as file:
-        threads = [threading.Thread(target=pay) for _ in range(8)]
+        threads = [threading.Thread(target=pay, args=[range(n, n + 20)]) for n in range(0, 160, 20)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        file.note_took(1, 1, Spent(calls=3))
+        file.pay(1, 1, Spent(calls=3), ended=True)
     with reading(tmp_path / "runs.db") as read:
         paid = read.paid()[1]
     assert (paid.calls, paid.cost) == (162, pytest.approx(15.9))
@@ -83,18 +82,6 @@ def hot(run, folder):
     subprocess.run([sys.executable, "-c", code, str(folder / "runs.db")], check=False)
     assert (folder / "runs.db-journal").stat().st_size
     return folder
-
-
-def test_a_writer_never_waits_for_the_number_of_a_call(tmp_path, monkeypatch):
-    with writing(tmp_path, "evaluation") as file:
-        look_up = file.rows
-
-        def rows(*query):
-            assert not file._queue.locked()  # which a writer asks for while it holds the file
-            return look_up(*query)
-
-        monkeypatch.setattr(file, "rows", rows)
-        assert [file.new_call(), file.new_call()] == [1, 2]
 
 
 def test_a_killed_run_is_read_as_it_was_and_put_right_by_its_owner(run, tmp_path):
