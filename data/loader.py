@@ -68,17 +68,21 @@ def load_task(
         raise QuestreeError(f"A limit of {limit} leaves no questions: give 1 or more.")
     folder = data_folder(data_dir)
     named = str(name_or_path)
-    ours = _is_file(named, folder) or not REGISTRY.stands_for(named)
-    task = _of_file(named, folder, corpus) if ours else REGISTRY.named(named)
+    place, part = _narrowed(named)
+    if found := _find(named, place, folder):  # a file goes before other packages' tasks, and so does a published task
+        task = _of_file(found, None if found == Path(named) else part, folder, corpus)
+    elif place not in KNOWN_TASKS and REGISTRY.stands_for(named):
+        task = REGISTRY.named(named)
+    else:
+        raise QuestreeError(_not_found(named, place, folder))
     if split is not None:
         task.split(split)  # says which splits there are
     kept = [s for s in SPLITS if split in {None, s}]
     return task.model_copy(update={"questions": {s: _drawn(task.questions.get(s, ()), seed, limit) for s in kept}})
 
 
-def _of_file(named: str, folder: Path, corpus: str | Path | None) -> Task:
+def _of_file(path: Path, part: str | None, folder: Path, corpus: str | Path | None) -> Task:
     """Return the task of a file with all of its questions, or with those of a sample or an origin."""
-    path, part = _find(named, folder)
     name = "mini" if path.parent == _MINI else path.stem
     if path.parent == folder:
         read_task_manifest(folder, name)
@@ -100,31 +104,17 @@ def task_names(data_dir: str | Path | None = None) -> list[str]:
     return ["mini", *sorted(file.stem for file in data_folder(data_dir).glob("*.jsonl")), *REGISTRY.names()]
 
 
-def _is_file(wanted: str, folder: Path) -> bool:
-    """Return whether a name stands for a file, or for a published task: those go before other packages' tasks."""
-    place = wanted.rpartition(":")[0] or wanted
-    return _is_path(wanted) or place in KNOWN_TASKS or any(file.is_file() for file in _candidates(place, folder))
+def _narrowed(wanted: str) -> tuple[str, str | None]:
+    """Return the name before a colon, and the sample or origin behind it."""
+    place, _, part = wanted.rpartition(":")
+    return (place, part or None) if place else (wanted, None)
 
 
-def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
-    """Return the file of a task, and the sample or origin that it is narrowed to."""
-    if _is_path(wanted):
-        return Path(wanted), None
-    place, _, part = wanted.rpartition(":") if ":" in wanted else (wanted, "", "")
-    for candidate in _candidates(place, folder):
-        if candidate.is_file():
-            return candidate, part or None
-    raise QuestreeError(_not_found(wanted, place, folder))
-
-
-def _is_path(wanted: str) -> bool:
-    """Return whether this is the path of a file; the name of a task of ours is none: ``./mini`` is."""
-    return wanted not in _OURS and Path(wanted).is_file()
-
-
-def _candidates(place: str, folder: Path) -> list[Path]:
+def _find(wanted: str, place: str, folder: Path) -> Path | None:
+    """Return the file of a task, if there is one. The name of a task of ours is no path: ``./mini`` is."""
     ours = _MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place)
-    return [ours] if place in _OURS else [Path(place), ours]
+    paths = [Path(path) for path in (wanted, place) if path not in _OURS]
+    return next((file for file in (*paths, ours) if file.is_file()), None)
 
 
 def _not_found(wanted: str, place: str, folder: Path) -> str:
