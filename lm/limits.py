@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
-from typing import TypeVar
 
 import dspy
 
-from ..common.event_loop import off_loop
 from .failure import CallFailedError
-from .parallel import AbandonedError, within
 from .policy import Limits as Limits
 
 _SETTING = "questree_limits"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
@@ -22,8 +19,6 @@ _NONE = Limits()
 _until: ContextVar[float] = ContextVar("questree_deadline", default=inf)
 
 clock = time.monotonic
-
-T = TypeVar("T")
 
 
 def limits() -> Limits:
@@ -78,23 +73,3 @@ def check_deadline(before: str, wait: float = 0.0, because: str = "") -> None:
     if time_left() <= wait:
         waiting = f" ({because}, and to wait {wait:.1f} s)" if because else ""
         raise CallFailedError("deadline", f"the question's time was over before {before}{waiting}")
-
-
-def run_before_deadline(what: str, task: Callable[[], T], *, abandon: bool) -> T:
-    """Run a part of a question and return its result.
-
-    Args:
-        what: names the part in the message of a failure.
-        task: the part.
-        abandon: whether to stop waiting for it when the question's time is over; its thread may run longer.
-
-    Raises:
-        CallFailedError: with the cause ``deadline``, if the question's time is over before or during the task.
-    """
-    check_deadline(what)
-    if not abandon:
-        return off_loop(task)
-    try:
-        return within(time_left(), task)
-    except AbandonedError as error:
-        raise CallFailedError("deadline", f"the question's time was over during {what}: {error}") from error

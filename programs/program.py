@@ -14,13 +14,14 @@ import dspy
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from ..common.errors import QuestreeError
-from ..common.event_loop import run
+from ..common.event_loop import off_loop, run
 from ..common.secrets import without_secrets
 from ..common.sentences import sentences
 from ..common.text import neutralise, stated, text_or_none
 from ..lm.episode import episode, next_place, step
 from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
-from ..lm.limits import deadline, run_before_deadline
+from ..lm.limits import check_deadline, deadline, time_left
+from ..lm.parallel import AbandonedError, within
 from ..lm.progress import is_told, tell
 from ..lm.spent import Spent, other_callbacks
 from ..metrics import normalise, ranked
@@ -199,10 +200,13 @@ class Program(dspy.Module):
             remote: whether a server does it. A task in this process is not abandoned: it ends, and its thread would
                 keep the cores busy.
         """
+        check_deadline(what)
         try:
-            return run_before_deadline(what, task, abandon=remote)
+            return within(time_left(), task) if remote else off_loop(task)
         except CallFailedError:
             raise
+        except AbandonedError as error:
+            raise CallFailedError("deadline", f"the question's time was over during {what}: {error}") from error
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
 
