@@ -80,7 +80,7 @@ class World:
         folder = self.out / name
         if not held_version(folder):
             build_index(self.corpus, folder, kind=name.split(".")[1])
-        return load_index(folder, full_check=False)
+        return load_index(folder)
 
     @cached_property
     def over(self) -> dict[str, Retriever]:
@@ -175,7 +175,7 @@ def build_copies(corpus: Path, folder: Path, copies: int) -> dict[str, str]:
 
 def search_copies(folder: Path, asked: Sequence[str]) -> dict[str, str]:
     """What the links take on disk, and a search in memory and time."""
-    linked = cast(LinkedRetriever, load_index(folder, full_check=False))
+    linked = cast(LinkedRetriever, load_index(folder))
     size = sum(path.stat().st_size for path in folder.glob("*/links/*"))
     count, links = len(linked.passages), len(linked.links.links.items) + len(linked.links.names.items)
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..common.errors import CorpusError, IndexRefused
+from ..common.errors import CorpusError
 from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
@@ -72,17 +72,10 @@ class BM25Retriever(IndexRetriever):
 
     @classmethod
     def load(cls, folder: Path, passages: Passages, fingerprint: str, settings: BM25Settings) -> BM25Retriever:
-        """Load the index that ``write`` left in a folder.
-
-        Raises:
-            IndexRefused: if it is damaged.
-        """
+        """Load the index that ``write`` left in a folder."""
         import bm25s
 
-        try:
-            index = bm25s.BM25.load(str(folder / _FOLDER), load_corpus=False, mmap=True, allow_pickle=False)
-        except (OSError, ValueError, KeyError) as problem:
-            raise IndexRefused(f"{folder} is damaged: bm25s cannot read it ({problem}).") from problem
+        index = bm25s.BM25.load(str(folder / _FOLDER), load_corpus=False, mmap=True, allow_pickle=False)
         return cls(passages, fingerprint, index, settings)
 
     @staticmethod

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from ..common.errors import IndexRefused, QuestreeError
+from ..common.errors import QuestreeError
 from .base import Hits, NeuralRetriever
 from .checkpoints import checkpoint_of, unchanged
 from .contracts import Passages
@@ -122,11 +122,8 @@ def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> Dens
         index = _empty(settings, dim)
         _fill(index, settings, folder / _VECTORS, len(passages))
     else:
-        try:
-            index = faiss.read_index(str(folder / _INDEX))
-            _set_search(index, settings)
-        except RuntimeError as problem:
-            raise IndexRefused(f"{folder} is damaged: faiss cannot read {_INDEX} ({_line(problem)}).") from None
+        index = faiss.read_index(str(folder / _INDEX))
+        _set_search(index, settings)
     return DenseRetriever(passages, manifest.fingerprint, encoder, index)
 
 

@@ -93,7 +93,7 @@ def add_to_index(
     folder = Path(index)
     read_manifest(folder)  # where there is no index, nothing is made
     with building(folder, overwrite=True) as work:
-        manifest = read_manifest(folder)  # now nobody else can replace it
+        manifest = read_manifest(folder, full=True)  # now nobody else can replace it
         held = folder / manifest.version
         kind = known_kind(folder, manifest)
         if kind.cannot_add:

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...common.errors import IndexRefused
 from ...common.files import file_hash, replacing
-from ...common.json_files import check_regular
 from ...common.manifests import json_hash
 from .contents import PassageStore
 
@@ -138,11 +136,7 @@ def write_chunk(
 
 def read_record(folder: Path, number: int) -> ChunkRecord:
     """Return the record of a chunk."""
-    path = _record_file(folder, number)
-    try:
-        return ChunkRecord(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError) as problem:
-        raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
+    return ChunkRecord(**json.loads(_record_file(folder, number).read_bytes()))
 
 
 def is_whole(folder: Path, number: int, record: ChunkRecord) -> bool:
@@ -153,12 +147,7 @@ def is_whole(folder: Path, number: int, record: ChunkRecord) -> bool:
 
 def read_rows(folder: Path, number: int) -> np.ndarray[Any, Any]:
     """Return the (rows, dim) of a chunk, mapped from the disk."""
-    path = rows_file(folder, number)
-    try:
-        check_regular(path.stat())
-        rows: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as problem:
-        raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
+    rows: np.ndarray[Any, Any] = np.load(rows_file(folder, number), mmap_mode="r", allow_pickle=False)
     return rows
 
 

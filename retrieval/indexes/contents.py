@@ -93,7 +93,7 @@ def read_manifest(folder: Path, *, full: bool = False) -> IndexManifest:
     return read_index(folder, lambda _, manifest: manifest, full=full)
 
 
-def read_index(folder: Path, read: Callable[[Path, IndexManifest], T], *, full: bool = False) -> T:
+def read_index(folder: Path, read: Callable[[Path, IndexManifest], T], *, full: bool = True) -> T:
     """Return what `read` makes of an index; once more if another process replaced the index meanwhile.
 
     Args:
@@ -185,11 +185,8 @@ class PassageStore:
         import numpy as np
 
         self._folder = folder
-        try:
-            self._lines = np.memmap(folder / PASSAGES, np.uint8, "r")
-            self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as problem:
-            raise IndexRefused(f"{folder} is damaged: its passages cannot be read ({problem}).") from problem
+        self._lines = np.memmap(folder / PASSAGES, np.uint8, "r")
+        self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -201,7 +198,7 @@ class PassageStore:
         try:
             id_, title, text = json.loads(self._lines[first:end].tobytes())
             return Passage(id=id_, title=title, text=text)
-        except (ValueError, TypeError, RecursionError) as problem:
+        except (ValueError, TypeError, RecursionError) as problem:  # forged: it is as it was sealed
             raise IndexRefused(f"{self._folder} is damaged: its passage {position} cannot be read.") from problem
 
     def __iter__(self) -> Iterator[Passage]:

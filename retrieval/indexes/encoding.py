@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...common.errors import IndexRefused
 from ...common.files import make_folder
 from .chunks import (
     ChunkRecord,
@@ -71,7 +70,7 @@ def _kept(folder: Path, passages: PassageStore, identity: str, report: Report) -
     found = sorted(int(path.name[:6]) for path in folder.glob("[0-9]" * 6 + ".chunk.json"))
     for checked, number in enumerate(found):
         report(BuildProgress("checking what is encoded already (in chunks)", checked, len(found)))
-        with suppress(IndexRefused):
+        with suppress(OSError, ValueError, TypeError):  # it is damaged
             record = read_record(folder, number)
             if record.made_from == source_of(texts_of(passages, number), identity) and is_whole(folder, number, record):
                 kept[number] = record

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ...common.errors import IndexRefused
 from ..base import Hits, NeuralRetriever
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
@@ -76,10 +75,7 @@ def _write(order: Order) -> Written:
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> PlaidRetriever:
     encoder = encoder_of(folder, manifest)
     with colbert_ready():
-        try:
-            scorer = open_scorer(folder / PLAID_FOLDER)
-        except Exception as problem:  # colbert-ai checks nothing, so damage shows in any way
-            raise IndexRefused(f"{folder} is damaged: colbert-ai cannot read it ({problem}).") from problem
+        scorer = open_scorer(folder / PLAID_FOLDER)
     return PlaidRetriever(passages, manifest.fingerprint, encoder, scorer, PLAID.stored(manifest))
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from chunk_encoder import LetterEncoder, load
 
-from questree.common.errors import IndexRefused
 from questree.retrieval import BuildProgress, Passage
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.contents import PassageStore, write_passages
@@ -149,10 +148,3 @@ def test_files_of_a_killed_writer_are_removed(index):
     (index / "chunks" / "000001.npy.4711.part").write_bytes(b"half")
     encoded(index)
     assert content(index) == expected
-
-
-def test_a_damaged_record_is_refused_when_it_is_read(index):
-    encoded(index)
-    (index / "chunks" / "000001.chunk.json").write_text("{")
-    with pytest.raises(IndexRefused, match="000001"):
-        chunks.read_record(index / "chunks", 1)

@@ -98,7 +98,7 @@ def test_what_is_loaded_is_of_one_version(out, monkeypatch, owner, moment):
 
 def test_a_manifest_is_of_one_version(out, monkeypatch):
     before_the_first_call(monkeypatch, contents._KIND.__class__, "check_files", lambda: replace(out))
-    assert read_manifest(out, full=True).corpus.passages == 2
+    assert read_manifest(out).corpus.passages == 2
 
 
 def test_what_cannot_be_read_is_said_at_once(tmp_path):
