@@ -40,7 +40,6 @@ class RemoteSettings:
     Attributes:
         connect_seconds: to open a connection.
         answer_seconds: for each wait for a part of an answer.
-        request_seconds: no attempt begins later than this.
         retries: of a request that was turned away (429, 5xx) or not answered.
         first_pause: seconds before the first retry; doubled for each further one.
         longest_pause: seconds, even if the server asks for more (``Retry-After``).
@@ -48,7 +47,6 @@ class RemoteSettings:
 
     connect_seconds: float = 5.0
     answer_seconds: float = 60.0
-    request_seconds: float = 120.0
     retries: int = 4
     first_pause: float = 0.25
     longest_pause: float = 8.0
@@ -75,7 +73,7 @@ def retried(attempt: Callable[[], T], settings: RemoteSettings, *, server: str, 
 
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(TransientFault),
-        stop=tenacity.stop_after_attempt(settings.retries + 1) | tenacity.stop_before_delay(settings.request_seconds),
+        stop=tenacity.stop_after_attempt(settings.retries + 1),
         wait=pause,
         sleep=sleep,
         retry_error_callback=give_up,

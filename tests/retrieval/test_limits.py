@@ -1,12 +1,12 @@
-"""What every server of ours keeps to: the retriever's and the simulated LM's."""
+"""What every server of ours keeps to."""
 
-import asyncio
 import socket
 from typing import Any
 
 import httpx
 import pytest
 from fakes import ListRetriever
+from fastapi.testclient import TestClient
 from tiny_world import BLANK, QUESTIONS
 
 from questree.common.errors import QuestreeError
@@ -19,44 +19,34 @@ from questree.simulate import Mind, SimulatedEngine, World
 from questree.simulate import create_app as create_simulated
 
 TOKEN = "a-token-that-is-long-enough"
-ASKED: dict[str, tuple[str, dict[str, Any]]] = {
-    "retriever": ("/search", {"queries": ["q"], "k": 1}),
-    "simulated": ("/v1/chat/completions", {"model": "simulated", "messages": [{"role": "user", "content": "Hello."}]}),
-}
+ASKED = {"queries": ["q"], "k": 1}
 
 
-@pytest.fixture(params=list(ASKED))
-def kind(request) -> str:
-    return request.param
+def reply(app: Any, method: str, path: str, **sent: Any) -> httpx.Response:
+    return TestClient(app, base_url="http://localhost").request(method, path, **sent)
 
 
-def made(kind: str, limits: ServerLimits) -> Any:
-    if kind == "retriever":
-        return create_app(ListRetriever({"q": "text"}), limits=limits)
-    return create_simulated(SimulatedEngine(Mind(World(QUESTIONS), BLANK)), limits=limits)
+def served(limits: ServerLimits) -> Any:
+    return create_app(ListRetriever({"q": "text"}), limits=limits)
 
 
-def reply(kind: str, limits: ServerLimits, method: str, path: str, **sent: Any) -> httpx.Response:
-    async def answered() -> httpx.Response:
-        transport = httpx.ASGITransport(app=made(kind, limits))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, **sent)
-
-    return asyncio.run(answered())
-
-
-def posted(kind: str, limits: ServerLimits, **changed: Any) -> httpx.Response:
-    path, body = ASKED[kind]
-    return reply(kind, limits, "POST", path, **{"json": body, **changed})
+def posted(limits: ServerLimits, **changed: Any) -> httpx.Response:
+    return reply(served(limits), "POST", "/search", **{"json": ASKED, **changed})
 
 
 @pytest.mark.parametrize("given", [None, "", "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer é"])
-def test_without_its_token_a_server_answers_nothing(kind, given):
+def test_without_its_token_a_server_answers_nothing(given):
     headers = {} if given is None else {"Authorization": given.encode()}
-    refused = posted(kind, ServerLimits(token=TOKEN), headers=headers)
+    refused = posted(ServerLimits(token=TOKEN), headers=headers)
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_token")
     assert TOKEN not in refused.text
-    assert reply(kind, ServerLimits(token=TOKEN), "GET", "/health").status_code == 401
+    assert reply(served(ServerLimits(token=TOKEN)), "GET", "/health").status_code == 401
+
+
+def test_the_simulated_lm_s_server_asks_for_its_token_too():
+    app = create_simulated(SimulatedEngine(Mind(World(QUESTIONS), BLANK)), limits=ServerLimits(token=TOKEN))
+    assert reply(app, "GET", "/v1/models").status_code == 401
+    assert reply(app, "GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -74,44 +64,37 @@ def test_without_its_token_a_server_answers_nothing(kind, given):
         {"Sec-Fetch-Site": "cross-site"},
     ],
 )
-def test_without_a_token_it_answers_no_page_of_elsewhere(kind, headers):
-    refused = posted(kind, ServerLimits(), headers=headers)
+def test_without_a_token_it_answers_no_page_of_elsewhere(headers):
+    refused = posted(ServerLimits(), headers=headers)
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "foreign")
-    with_token = posted(kind, ServerLimits(token=TOKEN), headers=headers | {"Authorization": f"Bearer {TOKEN}"})
+    with_token = posted(ServerLimits(token=TOKEN), headers=headers | {"Authorization": f"Bearer {TOKEN}"})
     assert with_token.status_code == 200
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8893", "127.0.0.1:1", "[::1]", "[::1]:8893"])
-def test_without_a_token_it_answers_this_machine(kind, host):
-    assert posted(kind, ServerLimits(), headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
+def test_without_a_token_it_answers_this_machine(host):
+    assert posted(ServerLimits(), headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
 
 
-def test_a_body_that_is_no_json_is_a_400(kind):
+def test_a_body_that_is_no_json_is_a_400():
     for body in (b"", b"{", b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b"[]", b"1e400"):
-        assert posted(kind, ServerLimits(), json=None, content=body).status_code == 400
+        assert posted(ServerLimits(), json=None, content=body).status_code == 400
 
 
-def test_with_its_token_it_does(kind):
+def test_with_its_token_it_does():
     for scheme in ("Bearer", "bearer"):  # in any case, as HTTP has it
-        assert (
-            posted(kind, ServerLimits(token=TOKEN), headers={"Authorization": f"{scheme} {TOKEN}"}).status_code == 200
-        )
+        assert posted(ServerLimits(token=TOKEN), headers={"Authorization": f"{scheme} {TOKEN}"}).status_code == 200
 
 
-def test_a_long_body_is_refused_whether_its_length_is_told_or_not(kind):
-    async def pieces():
-        for _ in range(10):
-            yield b"  "
-
-    for sent in ({}, {"json": None, "content": pieces()}):
-        refused = posted(kind, ServerLimits(body=10), **sent)
+def test_a_long_body_is_refused_whether_its_length_is_told_or_not():
+    for sent in ({}, {"json": None, "content": iter([b"  "] * 10)}):
+        refused = posted(ServerLimits(body=10), **sent)
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "request_too_large")
 
 
 def test_more_connections_than_it_takes_are_turned_away(monkeypatch):
     monkeypatch.setattr(listener, "CONNECTIONS", 2)
-    host = ListRetriever({"q": "text"})
-    with running(create_app(host)) as address, httpx.Client() as one, httpx.Client() as other:
+    with running(served(ServerLimits())) as address, httpx.Client() as one, httpx.Client() as other:
         assert one.get(f"{address}/health").status_code == 200
         assert other.get(f"{address}/health").status_code == 503
 
@@ -151,7 +134,7 @@ def test_answers_do_not_wait_for_acknowledgements():
 
 
 def test_an_address_that_is_taken_is_named():
-    with running(made("retriever", ServerLimits())) as address:
+    with running(served(ServerLimits())) as address:
         port = int(address.rsplit(":", 1)[1])
         with pytest.raises(QuestreeError, match=f"127.0.0.1:{port} cannot be listened at.*--port"):
             listening("127.0.0.1", port)

@@ -203,15 +203,6 @@ def test_a_server_that_stalls_is_left(waits):
             RemoteRetriever(f"http://127.0.0.1:{silent.getsockname()[1]}", settings=settings)
 
 
-def test_no_attempt_is_begun_when_the_time_is_over(scripted, waits):
-    script, address = scripted
-    remote = RemoteRetriever(address, settings=RemoteSettings(request_seconds=2))
-    script.answers, before = [(503, {"Retry-After": "3"}, b"")] * 9, script.seen
-    with pytest.raises(RemoteError, match="gave no answer in 1 attempts"):
-        remote("q")
-    assert script.seen - before == 1
-
-
 def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
     remote, script, _ = unwell
     script.answers = [(200, {}, b"garbage")] * 9
