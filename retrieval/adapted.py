@@ -80,10 +80,7 @@ class AdaptedRetriever(Retriever):
 
 
 def _takes_k(search: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(search).parameters.values()
-    except ValueError:  # a function written in C
-        return False
+    parameters = inspect.signature(search).parameters.values()
     kinds = {parameter.kind for parameter in parameters}
     return "k" in {parameter.name for parameter in parameters} or inspect.Parameter.VAR_KEYWORD in kinds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..common.errors import CheckpointError
 from .base import WrappingRetriever, check_search
@@ -26,27 +26,16 @@ LATE = "colbert:"
 _AT_ONCE = 32  # pairs
 
 
-class Scorer(Protocol):
-    """A model that tells how well texts answer a query; safe in several threads."""
-
-    name: str
-    fingerprint: str
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text; it does not depend on the other texts."""
-        ...
-
-
 class RerankedRetriever(WrappingRetriever):
     """Another retriever's best passages, in the order of a scorer. Made by ``load``; thread-safe.
 
     Args:
         retriever: finds the candidates.
-        scorer: scores them.
+        scorer: scores each text of them, whatever the others are.
         candidates: passages that are scored for each query; as many as are asked for, if those are more.
     """
 
-    def __init__(self, retriever: Retriever, scorer: Scorer, candidates: int = CANDIDATES):
+    def __init__(self, retriever: Retriever, scorer: CrossEncoder | LateInteraction, candidates: int = CANDIDATES):
         rule = f"reranked 1 {candidates} {scorer.fingerprint} {retriever.fingerprint}"
         fingerprint = hashlib.sha256(rule.encode()).hexdigest()[:16]
         super().__init__([retriever], f"{retriever.name} reranked by {scorer.name}", fingerprint)

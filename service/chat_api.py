@@ -243,4 +243,5 @@ def refusal_of(asked: AskedQuestion) -> Refused | None:
         return None
     failure = asked.failure or Failure(cause="deadline", message="the question was stopped")
     status = {"question": 400, "deadline": 504}.get(failure.cause, 502)
-    return Refused(status, str(failure), failure.cause, retry=False)  # it was asked, and paid, once
+    once = {"x-should-retry": "false"}  # OpenAI's clients ask again after any 5xx, and this was paid for
+    return Refused(status, str(failure), failure.cause, once)

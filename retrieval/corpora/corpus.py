@@ -13,12 +13,12 @@ from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, Parse, numbered
 from .json_lines import JSON_LINES
 from .kilt_articles import KILT
-from .tsv import COLBERT_TSV, DPR_TSV
+from .tsv import TSV
 from .wikipedia_abstracts import HOTPOTQA, is_archive
 
 logger = logging.getLogger(__name__)
 
-FORMATS: dict[str, CorpusFormat] = {form.name: form for form in (HOTPOTQA, KILT, DPR_TSV, COLBERT_TSV, JSON_LINES)}
+FORMATS: dict[str, CorpusFormat] = {form.name: form for form in (HOTPOTQA, KILT, TSV, JSON_LINES)}
 """The forms that are read, the particular before the general, in the order in which they are recognised."""
 
 _NAMED_IN_A_WARNING = 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from pathlib import Path
 
 from ...common.errors import CorpusError
 from ..passage import Passage
@@ -59,29 +58,19 @@ def _passage(cells: list[str], columns: Columns) -> Passage:
     return passage_of(cells[of_id], cells[of_text], title)
 
 
-def _cells(first: str) -> list[str]:
-    return [cell.strip().strip(_QUOTE).strip().lower() for cell in first.split("\t")]
-
-
-def _columns(first: str) -> Columns | None:
-    """Return where a header says that id, text and title stand; None if the line is no header that is understood."""
-    names = _cells(first)
+def _header(first: str) -> Columns | None:
+    """Return where a header says that id, text and title stand; None if the line is no header."""
+    names = [cell.strip().strip(_QUOTE).strip().lower() for cell in first.split("\t")]
     of_id = [place for place, name in enumerate(names) if name in _IDS]
     others = sorted(name for name in names if name not in _IDS)
-    if len(of_id) != 1 or others not in (["text"], ["text", "title"]):
-        return None
-    return of_id[0], names.index("text"), names.index("title") if "title" in names else None
-
-
-def _header(first: str) -> Columns | None:
-    """Return what the header says; None if there is none."""
-    columns, names = _columns(first), _cells(first)
-    if columns is None and {"text", "title"} & {*names}:
+    if len(of_id) == 1 and others in (["text"], ["text", "title"]):
+        return of_id[0], names.index("text"), names.index("title") if "title" in names else None
+    if {"text", "title"} & {*names}:
         raise CorpusError(
             f"The header {', '.join(names)!r} is not understood. Name the columns id, text and title (title may be "
             "left out), in any order; or leave the header out, where they stand in this order."
         )
-    return columns
+    return None
 
 
 def _parser(first: str) -> tuple[Parse, bool]:
@@ -89,23 +78,9 @@ def _parser(first: str) -> tuple[Parse, bool]:
     return (_plain, False) if columns is None else (_quoted(columns), True)
 
 
-def _dpr_parser(first: str) -> tuple[Parse, bool]:
-    columns = _header(first)
-    return _quoted(columns or (0, 1, 2)), columns is not None
-
-
-def _has_tabs(path: Path, first: str) -> bool:
-    return path.suffix.lower() == ".tsv" or ("\t" in first and not is_json(path, first))
-
-
-def _has_titles(path: Path, first: str) -> bool:
-    columns = _columns(first)
-    return columns is not None and columns[2] is not None and _has_tabs(path, first)
-
-
-COLBERT_TSV = CorpusFormat(
-    "colbert-tsv", "tab-separated pid, text (ColBERT), with a header or without", _has_tabs, _parser
-)
-DPR_TSV = CorpusFormat(
-    "dpr-tsv", "DPR's 100-word Wikipedia passages (psgs_w100.tsv): id, text, title, quoted", _has_titles, _dpr_parser
+TSV = CorpusFormat(
+    "tsv",
+    "tab-separated id, text, title: plain as ColBERT's, or below a header and quoted, as DPR's psgs_w100.tsv",
+    lambda path, first: path.suffix.lower() == ".tsv" or ("\t" in first and not is_json(path, first)),
+    _parser,
 )

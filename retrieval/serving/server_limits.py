@@ -37,23 +37,18 @@ class Refused(Exception):
     """A request that is answered with an error, in the form of OpenAI's.
 
     Args:
-        retry: whether OpenAI's clients may send the request again by themselves, as they do after any status of 5xx.
+        headers: of the answer, beside those that belong to its status.
     """
 
-    def __init__(self, status: int, message: str, code: str, *, retry: bool = True, allowed: str = ""):
+    def __init__(self, status: int, message: str, code: str, headers: Mapping[str, str] | None = None):
         super().__init__(message)
-        self.status, self.code, self.retry, self.allowed = status, code, retry, allowed
+        self.status, self.code = status, code
+        own = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+        self.headers = own.get(status, {}) | dict(headers or {})
 
     def response(self) -> Response:
         """Return the answer."""
         return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the headers of the answer that belong to its status."""
-        headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(self.status, {})
-        headers |= {} if self.retry else {"x-should-retry": "false"}
-        return headers | ({"Allow": self.allowed} if self.allowed else {})
 
     def body(self) -> dict[str, dict[str, str | None]]:
         """Return what the answer says."""
@@ -83,8 +78,7 @@ async def refuse_unrouted(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 400:
         error.detail = "the body cannot be read: send JSON in UTF-8, not nested too deep"
-    code, allowed = HTTPStatus(error.status_code).name.lower(), (error.headers or {}).get("Allow", "")
-    raise Refused(error.status_code, error.detail, code, allowed=allowed)
+    raise Refused(error.status_code, error.detail, HTTPStatus(error.status_code).name.lower(), error.headers)
 
 
 async def _refuse_invalid(request: Request, error: Exception) -> Response:
