@@ -98,6 +98,16 @@ class Ran(NamedTuple):
     out: str
     err: str
 
+    def done(self) -> "Ran":
+        """This, if it ended well."""
+        assert self.code == 0, self.err
+        return self
+
+    def refused(self) -> str:
+        """What it said in one text, if a mistake ended it; what is printed in a box is taken out of it."""
+        assert self.code == 2, self.out + self.err
+        return " ".join(self.err.replace("│", " ").split())
+
 
 @pytest.fixture(scope="session")
 def made_offline(for_all_workers: Path) -> Path:

@@ -32,8 +32,7 @@ def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(quest
         (("misled", one, other, "--right", "0"), "misled"),
         (("helped", one, other), "with on helped"),
     ):
-        ran = questree("analyse", *words)
-        assert ran.code == 0, ran.err
+        ran = questree("analyse", *words).done()
         assert "simulated" in ran.out
         assert said in ran.out
     assert "rouge-l" in questree("analyse", "alpha", one).err
@@ -47,10 +46,8 @@ def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(quest
 def test_a_run_in_which_there_is_nothing_to_find_is_named_and_hides_no_other(questree, index, runs, caplog):
     ran = questree(
         "compare", "blendfilter", "--limit", "2", "--out", "c", "--retriever", index, "--tracking-uri", "none"
-    )
-    assert ran.code == 0, ran.err
-    ran = questree("analyse", "sources", runs)
-    assert ran.code == 0, ran.err
+    ).done()
+    ran = questree("analyse", "sources", runs).done()
     assert "blendfilter: No node of this run has an answer of its own" in caplog.text
     assert "corrected" in ran.out
     assert "blendfilter: No node" in questree("analyse", "sources", runs / "blendfilter").err
@@ -73,7 +70,7 @@ def test_intervals_are_of_the_seed_of_the_run(questree, runs, monkeypatch):
     one, other = runs / "searchain", runs / "searchain-without-retrieval"
     change(runs, f"UPDATE run SET seed = 7 WHERE name = '{one.name}'")
     for words in (("steps", one), ("helped", one, other), ("misled", one, other, "--right", "0")):
-        assert questree("analyse", *words).code == 0
+        questree("analyse", *words).done()
     assert seeds == {7}
 
 

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from questree.cli import app, progress
-from questree.common.errors import QuestreeError
 from questree.data import MINI_CORPUS
 from questree.parts import load_or_build
 from questree.retrieval import BuildProgress, build_index, load_index, read_manifest
@@ -94,31 +93,6 @@ def test_bad_lines_are_named_by_file(tmp_path):
     made = run(str(file), "--out", str(tmp_path / "ix"), "--kind", "bm25", "--skip-bad")
     assert made.exit_code == 0
     assert f"left out {file}, line 2: Invalid JSON" in made.output
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--kind", "psychic"], "no index of kind 'psychic'"),
-        (["--format", "parquet"], "no corpus format 'parquet'"),
-        (["--add", "--kind", "bm25"], "added to as it was built"),
-        (["--add", "--overwrite"], "added to as it was built"),
-        (["--add", "--set", "k1=1"], "added to as it was built"),
-        (["--set", "k1=1"], "name it with --kind"),
-        (["--kind", "bm25", "--set", "nbits=1"], "no setting of bm25 'nbits'. There are: k1, b, without_stopwords"),
-        (["--kind", "exact", "--set", "nbits=1"], "kind exact has no settings"),
-        (["--kind", "colbert", "--set", "nbits=3"], "nbits=3 does not fit: Input should be 1, 2, 4 or 8"),
-        (["--kind", "bm25", "--set", "k1=much"], "k1='much' does not fit"),
-        (["--kind", "bm25", "--checkpoint", "x", "--on", "ray"], "nothing to encode: leave out --on and --checkpoint"),
-        (["--workers", "2"], "name it with --on, or leave --workers out"),
-    ],
-)
-def test_mistakes_are_told(tmp_path, words, said):
-    result = run(written(tmp_path, "a.jsonl", "amber"), "--out", str(tmp_path / "ix"), *words)
-    told = f"{result.output} {result.exception}"  # the front door makes one line and exit code 2 of an exception
-    assert result.exit_code == 2 or isinstance(result.exception, QuestreeError)
-    assert said in " ".join(told.replace("│", " ").split())
-    assert not (tmp_path / "ix").exists()
 
 
 @pytest.mark.parametrize("add", [True, False])

@@ -52,8 +52,7 @@ def installed(own, monkeypatch):
 
 def test_programs_and_metrics_of_ones_own_are_compared(questree, own, index):
     words = ("--metric", "own_parts:brevity", "--retriever", index, "--tracking-uri", "none", "--limit", "2")
-    ran = questree("compare", "oner", "own_parts:Both", *words, "--out", "run")
-    assert ran.code == 0, ran.err
+    ran = questree("compare", "oner", "own_parts:Both", *words, "--out", "run").done()
     assert "own_parts:brevity" in ran.out
     assert "both" in ran.out
 
@@ -61,8 +60,7 @@ def test_programs_and_metrics_of_ones_own_are_compared(questree, own, index):
 def test_one_is_compiled_saved_and_asked_where_its_code_is_allowed(questree, own):
     words = ("--retriever", "own_parts:Capitals", "--task", "own_parts:short_questions", "--tracking-uri", "none")
     how = ("--optimizer", "own_parts:FirstQuestions", "--limit", "2", "--out", "run")
-    ran = questree("compile", "own_parts:Both", *words, *how)
-    assert ran.code == 0, ran.err
+    ran = questree("compile", "own_parts:Both", *words, *how).done()
     assert "--allow-code own_parts:Both" in ran.out
     saved = json.loads((own / "run" / "program" / "questree.json").read_text())
     assert saved["program"]["name"] == "own_parts:Both"
@@ -81,8 +79,8 @@ def test_one_is_compiled_saved_and_asked_where_its_code_is_allowed(questree, own
 
 def test_its_runs_are_packed_and_replayed_where_its_code_is_allowed(questree, own):
     words = ("--retriever", "own_parts:Capitals", "--tracking-uri", "none", "--limit", "2", "--out", "run")
-    assert questree("compare", "direct", "own_parts:Both", *words).code == 0
-    assert questree("pack", "run").code == 0
+    questree("compare", "direct", "own_parts:Both", *words).done()
+    questree("pack", "run").done()
     REGISTRY._imported.clear()
     del sys.modules["own_parts"]
     for refused in (
@@ -93,10 +91,9 @@ def test_its_runs_are_packed_and_replayed_where_its_code_is_allowed(questree, ow
         assert "allow it: --allow-code own_parts:Both" in refused.err.replace("\n", " ")
     assert "own_parts" not in sys.modules
     assert not (own / "live").exists()  # nothing was asked of the LM before it was refused
-    ran = questree("replay", "study.capsule", "--allow-code", "own_parts:Both")
-    assert ran.code == 0, ran.err
+    ran = questree("replay", "study.capsule", "--allow-code", "own_parts:Both").done()
     assert "both: 2 of 2 records are the same" in ran.out
-    assert questree("replay", "study.capsule", "--allow-code", "own_parts:Both", "--live", "--out", "live").code == 0
+    questree("replay", "study.capsule", "--allow-code", "own_parts:Both", "--live", "--out", "live").done()
 
 
 def test_a_name_in_a_file_imports_nothing(own, tmp_path):
@@ -129,8 +126,7 @@ def test_every_kind_is_opened_by_its_name_in_python(own):
 
 
 def test_entry_points_are_listed_beside_ours_and_never_in_their_place(questree, installed):
-    ran = questree("list", "programs")
-    assert ran.code == 0, ran.err
+    ran = questree("list", "programs").done()
     assert all(name in ran.out for name in [*PROGRAMS, "both"])
     assert "No module named" in " ".join(ran.out.split())
     assert REGISTRY.named("cot") is PROGRAMS["cot"]

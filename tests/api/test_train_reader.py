@@ -48,21 +48,19 @@ def manifest(folder):
 
 
 def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions, encoder, tracking_store):
-    assert questree("index", "corpus.jsonl", "--out", "index", "--kind", "bm25").code == 0
+    questree("index", "corpus.jsonl", "--out", "index", "--kind", "bm25").done()
     words = (
         *("train-reader", "--task", questions, "--retriever", "index", "--encoder", encoder, "--out", "readers/mine"),
         *("--epochs", "2", "--window", "40", "--tracking-uri", store := tracking_store(workplace)),
     )
-    trained = questree(*words)
-    assert trained.code == 0, trained.err
+    trained = questree(*words).done()
     assert "questree calibrate-reader readers/mine" in trained.out
     assert "relevance F1" in trained.err
     facts = manifest(workplace / "readers/mine")["training"]
     assert (facts["questions"], facts["task"], facts["negatives_of"]) == (8, questions, "index")
     _tracked(store)
 
-    calibrated = questree("calibrate-reader", "readers/mine", "--task", questions, "--retriever", "index")
-    assert calibrated.code == 0, calibrated.err
+    calibrated = questree("calibrate-reader", "readers/mine", "--task", questions, "--retriever", "index").done()
     assert "8 passages read with readers/mine" in calibrated.out
     assert "test: EM" in calibrated.out
     assert "simulated" not in calibrated.out
@@ -72,10 +70,9 @@ def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions,
     assert (workplace / "readers/mine/theta.png").is_file()
     reader = Parts(RunSettings(reader="readers/mine")).reader
     assert reader.threshold == stored["threshold"]
-    asked = questree(
+    questree(
         "ask", "where is the amber?", "--reader", "readers/mine", "--retriever", "index", "--task", questions
-    )
-    assert asked.code == 0, asked.err
+    ).done()
     again = questree("calibrate-reader", "readers/mine", "--task", questions, "--split", "train")
     assert "trained on all passages" in again.err
     assert again.code == 2
@@ -92,8 +89,7 @@ def test_each_of_several_tasks_gives_its_share_of_the_limit(questree, workplace,
         row["paragraphs"][0]["text"] = f"Once more, {row['paragraphs'][0]['text']}"
     (workplace / "other.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = ("train-reader", "--task", f"{questions},other.jsonl", "--encoder", encoder, "--out", "mine")
-    trained = questree(*words, "--limit", "4", "--max-steps", "1", "--window", "40")
-    assert trained.code == 0, trained.err
+    questree(*words, "--limit", "4", "--max-steps", "1", "--window", "40").done()
     seen = set(json.loads((workplace / "mine/training/run.json").read_text())["passages"])
     others = {digest(row["paragraphs"][0]["text"]) for row in rows}
     assert (len(seen), len(seen & others)) == (4, 2)
@@ -110,8 +106,7 @@ def _tracked(store):
 
 def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questions):
     (workplace / "lm").mkdir()  # a clone has this folder: the name stands for the LM, and ./lm for the folder
-    ran = questree("calibrate-reader", "lm", "--task", questions)
-    assert ran.code == 0, ran.err
+    ran = questree("calibrate-reader", "lm", "--task", questions).done()
     assert not any((workplace / "lm").iterdir())
     assert "./lm cannot be loaded" in questree("calibrate-reader", "./lm", "--task", questions).err
     assert "simulated" in ran.out
@@ -122,13 +117,14 @@ def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questi
     assert (reader.name, reader.threshold) == ("lm", stored["threshold"])
     assert Parts(RunSettings(reader="lm")).reader is None
     (workplace / "more.jsonl").write_text((workplace / questions).read_text().replace("-", "+"))
-    again = questree("calibrate-reader", "readers/lm", "--task", f"{questions},more.jsonl", "--test-split", "none")
-    assert again.code == 0, again.err
+    again = questree(
+        "calibrate-reader", "readers/lm", "--task", f"{questions},more.jsonl", "--test-split", "none"
+    ).done()
     assert "16 passages read with lm" in again.out
 
 
 def test_another_lms_threshold_is_warned_of(questree, workplace, questions, caplog):
-    assert questree("calibrate-reader", "lm", "--task", questions).code == 0
+    questree("calibrate-reader", "lm", "--task", questions).done()
     assert Parts(RunSettings(reader="readers/lm", lm="openai/other")).reader is not None
     assert "threshold of simulated; the LM here is openai/other" in caplog.text
 
@@ -168,8 +164,7 @@ def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workpl
         model = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=1)
     for saved in (model, AutoTokenizer.from_pretrained(encoder)):
         saved.save_pretrained(workplace / "cross")
-    ran = questree("calibrate-duplicates", "cross", pairs)
-    assert ran.code == 0, ran.err
+    ran = questree("calibrate-duplicates", "cross", pairs).done()
     assert "--duplicates cross" in ran.out
     assert "the other pairs: F1" in ran.out
     stored = json.loads((workplace / "cross/questree-duplicates.json").read_text())
@@ -188,8 +183,7 @@ def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs,
 
     monkeypatch.setattr(Parts, "retriever", Retriever())
     (workplace / "retriever").mkdir()
-    ran = questree("calibrate-duplicates", "retriever", pairs, "--retriever", "index")
-    assert ran.code == 0, ran.err
+    ran = questree("calibrate-duplicates", "retriever", pairs, "--retriever", "index").done()
     assert "--duplicates duplicates/retriever" in ran.out
     assert not any((workplace / "retriever").iterdir())
     check = Parts(RunSettings(duplicates="duplicates/retriever", retriever="index")).duplicates
