@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -108,6 +109,10 @@ class Ran(NamedTuple):
         assert self.code == 2, self.out + self.err
         return " ".join(self.err.replace("│", " ").split())
 
+    def json(self) -> Any:
+        """What it printed, as JSON."""
+        return json.loads(self.done().out)
+
 
 @pytest.fixture(scope="session")
 def made_offline(for_all_workers: Path) -> Path:
@@ -189,13 +194,13 @@ def made_by(made_offline: Path, tmp_path_factory: pytest.TempPathFactory, _comma
 def questree(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], _commands: Any
 ) -> Callable[..., Ran]:
-    """Run a command as a user would, in the workplace; its words are the arguments."""
+    """Run a command as a user would, in the workplace: its first words may be one text, others follow as they are."""
     from questree.cli import main
 
     monkeypatch.setattr("questree.cli.app", _commands)
 
-    def run(*words: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["questree", *map(str, words)])
+    def run(words: str, *more: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["questree", *shlex.split(words), *map(str, more)])
         with pytest.raises(SystemExit) as end:
             main()
         said = capsys.readouterr()

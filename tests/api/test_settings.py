@@ -12,6 +12,7 @@ from questree.settings import run_settings
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("QUESTREE_TRACKING_URI")
 
 
 def test_options_go_before_the_environment_and_that_before_the_file(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """What a shell and the programs behind a pipe get: JSON on stdout, completion, tables that fit, names in TOML."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,17 +9,20 @@ from run_files import rows
 
 from questree.retrieval.retriever_names import DUPLICATES
 
-FEW = ("--tracking-uri", "none", "--limit", "2")
-
 
 @pytest.fixture(scope="module")
-def made(made_by):
+def folder(made_by):
     """A folder with a run, a comparison, a compiled program and a capsule."""
     return made_by(
         "compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --tracking-uri none --out compiled",
         "compare searchain searchain-without-retrieval --limit 2 --tracking-uri none --out both",
         "pack both --out both.capsule",
     )
+
+
+@pytest.fixture
+def made(folder, workplace, monkeypatch):
+    monkeypatch.chdir(folder)
 
 
 @pytest.mark.parametrize(("words", "names"), [
@@ -36,10 +38,8 @@ def made(made_by):
     ("analyse efficiency both", {"run", "seconds", "simulated"}),
     ("replay both.capsule", {"run", "questions", "same", "differing"}),
 ])  # fmt: skip
-def test_a_result_as_json_is_all_that_is_printed(words, names, questree, made, monkeypatch):
-    monkeypatch.chdir(made)
-    ran = questree(*words.split(), "--json").done()
-    told = json.loads(ran.out)
+def test_a_result_as_json_is_all_that_is_printed(words, names, questree, made):
+    told = questree(words, "--json").json()
     assert isinstance(told, list) == words.startswith(("analyse", "replay")), "several lines are a list"
     assert told
     assert all(names <= line.keys() for line in (told if isinstance(told, list) else [told]))
@@ -54,21 +54,16 @@ def test_a_result_as_json_is_all_that_is_printed(words, names, questree, made, m
     ("show compiled/program q", "is no evaluation"),
     ("prompts compiled/program --set k=2", "--set is for uncompiled programs"),
 ])  # fmt: skip
-def test_an_option_that_would_mean_nothing_is_refused(words, said, questree, made, monkeypatch):
-    monkeypatch.chdir(made)
-    monkeypatch.setenv("COLUMNS", "200")
-    ran = questree(*words.split())
-    assert ran.code == 2
-    assert said in ran.err
+def test_an_option_that_would_mean_nothing_is_refused(words, said, questree, made):
+    assert said in questree(words).refused()
 
 
-def test_a_question_as_json_is_its_record(questree, made, monkeypatch):
-    monkeypatch.chdir(made)
-    [run] = json.loads(questree("show", "both/searchain", "--json").out).values()
+def test_a_question_as_json_is_its_record(questree, made):
+    [run] = questree("show both/searchain --json").json().values()
     row = run["table"][0]
-    record = json.loads(questree("show", "both/searchain", row["id"], "--json").out)
+    record = questree("show both/searchain --json", row["id"]).json()
     assert (record["question"], record["answer"]) == (row["question"], row["answer"])
-    records = json.loads(questree("show", "both", row["id"], "--json").out)
+    records = questree("show both --json", row["id"]).json()
     assert records["searchain"] == record
     assert records["searchain-without-retrieval"]["id"] == row["id"]
 
@@ -100,27 +95,26 @@ for typed in sys.argv[1:]:
     "analyse efficiency both", "analyse sources both", "recheck compiled/program",
 ])  # fmt: skip
 def test_a_table_fits_its_terminal_and_loses_no_letter(words, questree, made, monkeypatch):
-    monkeypatch.chdir(made)
     monkeypatch.setenv("COLUMNS", "60")
-    told = questree(*words.split()).out
+    told = questree(words).out
     table = [line for line in told.splitlines() if line[:1] in " │┃┏┡├└┌"]
     assert [line for line in table if len(line.rstrip()) > 60] == []
     assert "…" not in told
 
 
-def test_toml_and_a_variable_name_the_program(questree, index, workplace, monkeypatch):
-    (workplace / "questree.toml").write_text('program = "direct"\nlimit = 1\ntracking_uri = "none"\n')
-    assert json.loads(questree("evaluate", "--json").out)["program"] == "direct"
-    assert json.loads(questree("evaluate", "cot", "--json").out)["program"] == "cot"
+def test_toml_and_a_variable_name_the_program(questree, workplace, monkeypatch):
+    (workplace / "questree.toml").write_text('program = "direct"\nlimit = 1\n')
+    assert questree("evaluate --json").json()["program"] == "direct"
+    assert questree("evaluate cot --json").json()["program"] == "cot"
     monkeypatch.setenv("QUESTREE_PROGRAM", "recite")
-    assert json.loads(questree("compare", "--json").out)["programs"][0]["program"] == "recite"
-    assert "--program" not in questree("evaluate", "--help").out
+    assert questree("compare --json").json()["programs"][0]["program"] == "recite"
+    assert "--program" not in questree("evaluate --help").out
 
 
-def test_compare_over_and_prompts_take_the_program_of_the_settings(questree, index, workplace):
-    (workplace / "questree.toml").write_text('program = "oner"\nlimit = 1\ntracking_uri = "none"\n')
-    assert questree("prompts").out == questree("prompts", "oner").out != questree("prompts", "direct").out
-    questree("compare", "--over", "k", "--value", "1", "--value", "2", "--out", "varied").done()
+def test_compare_over_and_prompts_take_the_program_of_the_settings(questree, workplace):
+    (workplace / "questree.toml").write_text('program = "oner"\nlimit = 1\n')
+    assert questree("prompts").out == questree("prompts oner").out != questree("prompts direct").out
+    questree("compare --over k --value 1 --value 2 --out varied").done()
     assert ("k=2",) in rows(workplace / "varied", "SELECT name FROM run")
 
 
@@ -136,11 +130,11 @@ number = 3
 """
 
 
-def test_a_duplicate_check_of_one_s_own(questree, index, workplace, monkeypatch):
+def test_a_duplicate_check_of_one_s_own(questree, workplace, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(DUPLICATES, "_imported", {})
     (workplace / "mine.py").write_text(_MINE)
-    words = ("evaluate", "searchain", "--retriever", index, *FEW, "--json", "--duplicates")
-    assert json.loads(questree(*words, "mine:first", "--out", "a").out)["n"] == 2
+    words = "evaluate searchain --limit 2 --json --duplicates"
+    assert questree(words, "mine:first", "--out", "a").json()["n"] == 2
     assert DUPLICATES.named("mine:Never")("a", ["a"]) is None
-    assert "no duplicate check: give a function" in questree(*words, "mine:number").err
+    assert "no duplicate check: give a function" in questree(words, "mine:number").refused()
