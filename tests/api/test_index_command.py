@@ -4,24 +4,27 @@ import shlex
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from questree.cli import app, progress
+from questree.cli import progress
 from questree.data import MINI_CORPUS
 from questree.parts import load_or_build
 from questree.retrieval import BuildProgress, build_index, load_index, read_manifest
 from questree.retrieval.linked.retriever import up_to_date
 
 
-def written(folder, name, *ids):
-    (file := folder / name).write_text("".join(f'{{"id": "{id_}", "text": "words of {id_}"}}\n' for id_ in ids))
-    return str(file)
+@pytest.fixture
+def passages(workplace):
+    """Write passages into a file, by their ids."""
 
+    def write(name, *ids):
+        lines = [f'{{"id": "{id_}", "text": "words of {id_}"}}\n' for id_ in ids]
+        (workplace / name).write_text("".join(lines))
 
-def run(*words: str):
-    return CliRunner().invoke(app, ["index", *words])
+    write("a.jsonl", "amber", "basin")
+    return write
 
 
 def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(monkeypatch, capsys):
@@ -37,22 +40,17 @@ def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(monkeypatch, capsys
     assert (len(lines), lines[-1]) == (5, "training")
 
 
-def test_an_index_is_made_and_added_to(tmp_path):
-    first, more = written(tmp_path, "a.jsonl", "amber", "basin"), written(tmp_path, "b.jsonl", "cedar")
-    out = str(tmp_path / "ix")
-    made = run(first, "--out", out, "--kind", "bm25")
-    assert made.exit_code == 0
-    assert "2 passages, bm25" in made.output
-    added = run(more, "--out", out, "--add")
-    assert "3 passages, bm25" in added.output
-    assert [p.id for p in load_index(out)("cedar", k=1)] == ["cedar"]
+def test_an_index_is_made_and_added_to(questree, passages):
+    assert "2 passages, bm25" in questree("index a.jsonl --out ix --kind bm25").done().out
+    passages("b.jsonl", "cedar")
+    assert "3 passages, bm25" in questree("index b.jsonl --out ix --add").done().out
+    assert [p.id for p in load_index("ix")("cedar", k=1)] == ["cedar"]
 
 
-def test_the_bundled_passages_are_indexed_by_their_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "ix: 305 passages, bm25" in run("mini", "--out", "ix", "--kind", "bm25").output
-    (tmp_path / "mini").write_text('{"id": "1", "text": "my own"}\n')
-    assert "own: 1 passages, bm25" in run("mini", "--out", "own", "--kind", "bm25").output
+def test_the_bundled_passages_are_indexed_by_their_name(questree, passages):
+    assert "ix: 305 passages, bm25" in questree("index mini --out ix --kind bm25").out
+    passages("mini", "own")
+    assert "own: 1 passages, bm25" in questree("index mini --out own --kind bm25").out
 
 
 def test_without_the_weights_of_the_embedded_checkpoint_an_index_that_is_needed_is_one_of_words(
@@ -66,54 +64,44 @@ def test_without_the_weights_of_the_embedded_checkpoint_an_index_that_is_needed_
     assert load_or_build(MINI_CORPUS, tmp_path / "ix").fingerprint == made.fingerprint
 
 
-def test_links_are_made_beside_an_index_and_follow_it(tmp_path):
-    index = tmp_path / "index"
-    made = run(written(tmp_path, "some.jsonl", "a", "b"), "--out", str(index), "--kind", "bm25", "--links")
-    assert f"{index}.links: its links; use them with --retriever linked:{index}" in made.output.replace("\n", "")
-    run(written(tmp_path, "more.jsonl", "c"), "--out", str(index), "--add")
-    assert up_to_date(index)
+def test_links_are_made_beside_an_index_and_follow_it(questree, passages):
+    told = questree("index a.jsonl --out ix --kind bm25 --links").done().out
+    assert "ix.links: its links; use them with --retriever linked:ix" in told
+    passages("b.jsonl", "cedar")
+    questree("index b.jsonl --out ix --add").done()
+    assert up_to_date(Path("ix"))
 
 
-def test_a_command_that_is_told_can_be_typed(tmp_path):
-    out = tmp_path / "my index; it's new"
-    made = run(written(tmp_path, "a.jsonl", "amber"), "--out", str(out), "--kind", "bm25")
-    assert shlex.split(made.output.rpartition("use it with ")[2]) == ["--retriever", str(out)]
+def test_a_command_that_is_told_can_be_typed(questree, passages):
+    told = questree("index a.jsonl --kind bm25", "--out", out := "my index; it's new").done().out
+    assert shlex.split(told.rpartition("use it with ")[2]) == ["--retriever", out]
 
 
-def test_settings_of_the_kind_are_taken_by_name(tmp_path):
-    file, out = written(tmp_path, "a.jsonl", "amber"), tmp_path / "ix"
-    made = run(file, "--out", str(out), "--kind", "bm25", "--set", "k1=0.9", "--set", "without-stopwords=false")
-    assert made.exit_code == 0
-    assert read_manifest(out).settings == {"k1": 0.9, "b": 0.75, "without_stopwords": False}
+def test_settings_of_the_kind_are_taken_by_name(questree, passages):
+    questree("index a.jsonl --out ix --kind bm25 --set k1=0.9 --set without-stopwords=false").done()
+    assert read_manifest(Path("ix")).settings == {"k1": 0.9, "b": 0.75, "without_stopwords": False}
 
 
-def test_bad_lines_are_named_by_file(tmp_path):
-    file = tmp_path / "a.jsonl"
-    file.write_text('{"text": "good"}\nbad\n')
-    made = run(str(file), "--out", str(tmp_path / "ix"), "--kind", "bm25", "--skip-bad")
-    assert made.exit_code == 0
-    assert f"left out {file}, line 2: Invalid JSON" in made.output
+def test_bad_lines_are_named_by_file(questree, workplace):
+    (workplace / "a.jsonl").write_text('{"text": "good"}\nbad\n')
+    said = questree("index a.jsonl --out ix --kind bm25 --skip-bad").done().err
+    assert "left out a.jsonl, line 2: Invalid JSON" in said
 
 
-@pytest.mark.parametrize("add", [True, False])
-def test_a_kind_without_encoder_is_refused_before_a_cluster_is_joined_or_anything_is_read(tmp_path, monkeypatch, add):
-    out = str(tmp_path / "ix")
-    words = ["--add"] if add else ["--kind", "bm25"]
-    if add:
-        run(written(tmp_path, "a.jsonl", "amber"), "--out", out, "--kind", "bm25")
-    monkeypatch.setattr("questree.retrieval.indexes.cluster.connected", None)
-    refused = run("missing.jsonl", "--out", out, "--on", "ray", *words)
-    assert str(refused.exception) == "An index of kind bm25 has nothing to encode: leave out --on."
+@pytest.mark.parametrize("how", ["--add", "--kind bm25"])
+def test_a_kind_without_encoder_is_refused_before_a_cluster_is_joined_or_anything_is_read(questree, passages, how):
+    questree("index a.jsonl --out ix --kind bm25").done()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("questree.retrieval.indexes.cluster.connected", None)
+        refused = questree(f"index missing.jsonl --out ix --on ray {how}").refused()
+    assert "An index of kind bm25 has nothing to encode: leave out --on." in refused
 
 
 @pytest.mark.parametrize("out", [".", "/"])
-def test_a_folder_of_other_things_is_left_as_it_is(questree, workplace, out):
-    corpus = workplace / "corpus.jsonl"
-    corpus.write_text('{"id": "a", "text": "amber"}\n')
-    ran = questree("index", str(corpus), "--kind", "bm25", "--out", out)
-    assert ran.code == 2
-    assert f"{out} exists and is no index of questree's: it is left as it is" in ran.err
-    assert {path.name for path in workplace.iterdir()} == {"cache", "corpus.jsonl"}
+def test_a_folder_of_other_things_is_left_as_it_is(questree, passages, workplace, out):
+    said = questree(f"index a.jsonl --kind bm25 --out {out}").refused()
+    assert f"{out} exists and is no index of questree's: it is left as it is" in said
+    assert {path.name for path in workplace.iterdir()} == {"cache", "a.jsonl"}
 
 
 def test_an_index_that_two_need_at_once_is_made_once(tmp_path, monkeypatch):

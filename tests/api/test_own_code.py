@@ -50,50 +50,46 @@ def installed(own, monkeypatch):
     )
 
 
-def test_programs_and_metrics_of_ones_own_are_compared(questree, own, index):
-    words = ("--metric", "own_parts:brevity", "--retriever", index, "--tracking-uri", "none", "--limit", "2")
-    ran = questree("compare", "oner", "own_parts:Both", *words, "--out", "run").done()
-    assert "own_parts:brevity" in ran.out
-    assert "both" in ran.out
+def forget():
+    """Let a later command be a process of its own, in which nothing of it was imported."""
+    REGISTRY._imported.clear()
+    del sys.modules["own_parts"]
+
+
+def test_programs_and_metrics_of_ones_own_are_compared(questree, own):
+    told = questree("compare oner own_parts:Both --metric own_parts:brevity --limit 2 --out run").done().out
+    assert "own_parts:brevity" in told
+    assert "both" in told
 
 
 def test_one_is_compiled_saved_and_asked_where_its_code_is_allowed(questree, own):
-    words = ("--retriever", "own_parts:Capitals", "--task", "own_parts:short_questions", "--tracking-uri", "none")
-    how = ("--optimizer", "own_parts:FirstQuestions", "--limit", "2", "--out", "run")
-    ran = questree("compile", "own_parts:Both", *words, *how).done()
-    assert "--allow-code own_parts:Both" in ran.out
+    parts = "--retriever own_parts:Capitals --task own_parts:short_questions"
+    how = "--optimizer own_parts:FirstQuestions --limit 2 --out run"
+    assert "--allow-code own_parts:Both" in questree(f"compile own_parts:Both {parts} {how}").done().out
     saved = json.loads((own / "run" / "program" / "questree.json").read_text())
     assert saved["program"]["name"] == "own_parts:Both"
     assert not list((own / "run" / "program").glob("*.py"))
 
-    REGISTRY._imported.clear()
-    del sys.modules["own_parts"]
-    ask = ("ask", "Which city?", "--program", "run/program", "--retriever", "own_parts:Capitals")
-    refused = questree(*ask[:4])
-    assert refused.code == 2
+    forget()
+    ask = "ask 'Which city?' --program run/program"
+    assert questree(ask).refused()
     assert "own_parts" not in sys.modules
-    assert "allow it: --allow-code own_parts:Both" in questree(*ask).err.replace("\n", " ")
-    answered = questree(*ask, "--allow-code", "own_parts:Both")
-    assert "Answer: " in answered.out, answered.err
+    ask += " --retriever own_parts:Capitals"
+    assert "allow it: --allow-code own_parts:Both" in questree(ask).refused()
+    assert "Answer: " in questree(f"{ask} --allow-code own_parts:Both").out
 
 
 def test_its_runs_are_packed_and_replayed_where_its_code_is_allowed(questree, own):
-    words = ("--retriever", "own_parts:Capitals", "--tracking-uri", "none", "--limit", "2", "--out", "run")
-    questree("compare", "direct", "own_parts:Both", *words).done()
-    questree("pack", "run").done()
-    REGISTRY._imported.clear()
-    del sys.modules["own_parts"]
-    for refused in (
-        questree("replay", "study.capsule"),
-        questree("replay", "study.capsule", "--live", "--out", "live"),
-    ):
-        assert refused.code == 2
-        assert "allow it: --allow-code own_parts:Both" in refused.err.replace("\n", " ")
+    questree("compare direct own_parts:Both --retriever own_parts:Capitals --limit 2 --out run").done()
+    questree("pack run").done()
+    forget()
+    for how in ("", "--live --out live"):
+        assert "allow it: --allow-code own_parts:Both" in questree(f"replay study.capsule {how}").refused()
     assert "own_parts" not in sys.modules
     assert not (own / "live").exists()  # nothing was asked of the LM before it was refused
-    ran = questree("replay", "study.capsule", "--allow-code", "own_parts:Both").done()
-    assert "both: 2 of 2 records are the same" in ran.out
-    questree("replay", "study.capsule", "--allow-code", "own_parts:Both", "--live", "--out", "live").done()
+    allowed = "replay study.capsule --allow-code own_parts:Both"
+    assert "both: 2 of 2 records are the same" in questree(allowed).done().out
+    questree(allowed, "--live", "--out", "live").done()
 
 
 def test_a_name_in_a_file_imports_nothing(own, tmp_path):
@@ -126,14 +122,17 @@ def test_every_kind_is_opened_by_its_name_in_python(own):
 
 
 def test_entry_points_are_listed_beside_ours_and_never_in_their_place(questree, installed):
-    ran = questree("list", "programs").done()
-    assert all(name in ran.out for name in [*PROGRAMS, "both"])
-    assert "No module named" in " ".join(ran.out.split())
     assert REGISTRY.named("cot") is PROGRAMS["cot"]
-    assert all(name in questree("list", "metrics").out for name in [*METRICS, "brevity"])
-    assert all(name in questree("list", "optimizers").out for name in [*OPTIMIZERS, "first-questions"])
-    assert all(name in questree("list", "retrievers").out for name in ["capitals", "PACKAGE:NAME"])
-    assert "short" in [row["task"] for row in json.loads(questree("list", "tasks", "--json").out)]
+    for what, names in {
+        "programs": [*PROGRAMS, "both"],
+        "metrics": [*METRICS, "brevity"],
+        "optimizers": [*OPTIMIZERS, "first-questions"],
+        "retrievers": ["capitals", "PACKAGE:NAME"],
+        "tasks": ["short"],
+    }.items():
+        listed = questree(f"list {what}").done().out
+        assert [name for name in names if name not in listed] == []
+    assert "No module named" in " ".join(questree("list programs").out.split())
 
 
 def test_an_installed_program_loads_without_more(installed, tmp_path):
@@ -148,21 +147,19 @@ def test_an_installed_program_loads_without_more(installed, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("evaluate", "searchian"), "Did you mean 'searchain'?"),
-        (("evaluate", "own_parts:Bth"), "own_parts has no 'Bth'. Did you mean 'Both'?"),
-        (("evaluate", "own_parts:brevity"), "is no subclass of questree.programs.Program"),
-        (("evaluate", "nowhere:Program"), "no module 'nowhere'"),
-        (("evaluate", "cot", "--metric", "own_parts:Both"), "it is no metric"),
-        (("evaluate", "cot", "--task", "own_parts:brevity"), "The task 'own_parts:brevity' cannot be used"),
-        (("evaluate", "cot", "--metric", "broken:score"), "ZeroDivisionError: division by zero"),
-        (("compile", "cot", "--optimizer", "own_parts:Both"), "no subclass of questree.optimize.Optimizer"),
+        ("evaluate searchian", "Did you mean 'searchain'?"),
+        ("evaluate own_parts:Bth", "own_parts has no 'Bth'. Did you mean 'Both'?"),
+        ("evaluate own_parts:brevity", "is no subclass of questree.programs.Program"),
+        ("evaluate nowhere:Program", "no module 'nowhere'"),
+        ("evaluate cot --metric own_parts:Both", "it is no metric"),
+        ("evaluate cot --task own_parts:brevity", "The task 'own_parts:brevity' cannot be used"),
+        ("evaluate cot --metric broken:score", "ZeroDivisionError: division by zero"),
+        ("compile cot --optimizer own_parts:Both", "no subclass of questree.optimize.Optimizer"),
     ],
 )
 def test_a_wrong_name_says_what_is_wrong(questree, own, words, told):
     (own / "broken.py").write_text("1 / 0")
-    ran = questree(*words, "--tracking-uri", "none")
-    assert ran.code == 2
-    assert told in " ".join(ran.err.split())
+    assert told in questree(words).refused()
 
 
 def test_a_program_that_stands_inside_a_function_is_not_saved(tmp_path):

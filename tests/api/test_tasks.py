@@ -32,43 +32,33 @@ def row_of(table: str, name: str) -> str:
 
 def test_every_task_is_listed_with_what_there_is_to_know(questree, data: Path, musique: Path, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "220")
-    questree("fetch", "musique", "--from", musique).done()
+    questree("fetch musique --from", musique).done()
     for own in ("nq", "mine"):
         (data / f"{own}.jsonl").write_text("{}", encoding="utf-8")
-    ran = questree("list", "tasks")
-    assert ran.code == 0
+    listed = questree("list tasks").done().out
     for name in KNOWN_TASKS:
-        assert row_of(ran.out, name)
-    hotpotqa = row_of(ran.out, "hotpotqa")
+        assert row_of(listed, name)
+    hotpotqa = row_of(listed, "hotpotqa")
     for cell in ("hotpotqa/hotpot_qa", "90,447 / 7,405 / -", "cover-em", "short", "its own paragraphs", "CC BY-SA 4.0"):
         assert cell in hotpotqa
-    assert "Wikipedia 2017 abstracts" in row_of(ran.out, "hotpotqa-fullwiki")
-    assert row_of(ran.out, "musique").rstrip().endswith("fetched")
-    for own in ("nq", "mine"):
-        assert row_of(ran.out, own).rstrip().endswith("your file")
-    assert "hotpotqa: searchain, tree-of-reviews, blendfilter" in ran.out
+    assert "Wikipedia 2017 abstracts" in row_of(listed, "hotpotqa-fullwiki")
+    for name, here in {"musique": "fetched", "nq": "your file", "mine": "your file"}.items():
+        assert row_of(listed, name).rstrip().endswith(here)
+    assert "hotpotqa: searchain, tree-of-reviews, blendfilter" in listed
 
 
 def test_fetch_says_what_it_got_and_which_command_is_next(questree, data: Path, musique: Path) -> None:
-    first = questree("fetch", "musique", "--from", musique).done()
-    assert "1 dev; from musique_ans_v1.0_dev.jsonl; CC BY 4.0" in first.out
-    assert f"3 passages; next: questree index {data}/corpora/musique.jsonl --out indexes/musique" in first.out
-    assert "is there" not in first.out
-    assert "is there" in questree("fetch", "musique").out
+    first = questree("fetch musique --from", musique).done().out
+    assert "1 dev; from musique_ans_v1.0_dev.jsonl; CC BY 4.0" in first
+    assert f"3 passages; next: questree index {data}/corpora/musique.jsonl --out indexes/musique" in first
+    assert "is there" not in first
+    assert "is there" in questree("fetch musique").out
+    questree(f"index {data}/corpora/musique.jsonl --out index --kind bm25").done()
+    assert "simulated" in questree("evaluate direct --task musique:searchain --retriever index").done().out
 
 
 def test_a_task_without_paragraphs_names_its_corpus(questree, data: Path, workplace: Path) -> None:
-    file = workplace / "trex-dev-kilt.jsonl"
-    file.write_text(json.dumps(rows.TREX), encoding="utf-8")
-    out = questree("fetch", "trex", "--from", file).out
+    (workplace / "trex-dev-kilt.jsonl").write_text(json.dumps(rows.TREX), encoding="utf-8")
+    out = questree("fetch trex --from trex-dev-kilt.jsonl").out
     assert "answered from DPR passages; next: get https://dl.fbaipublicfiles.com/dpr" in out
     assert "questree index psgs_w100.tsv --out indexes/trex" in out
-
-
-def test_what_was_fetched_is_indexed_and_evaluated_by_name(questree, data: Path, musique: Path) -> None:
-    questree("fetch", "musique", "--from", musique)
-    questree("index", data / "corpora" / "musique.jsonl", "--out", "index", "--kind", "bm25")
-    ran = questree(
-        *("evaluate", "direct", "--task", "musique:searchain", "--retriever", "index", "--tracking-uri", "none")
-    ).done()
-    assert "simulated" in ran.out

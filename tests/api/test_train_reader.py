@@ -35,7 +35,6 @@ def questions(workplace):
     (workplace / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
     texts = [{"id": str(n), **row["paragraphs"][0]} for n, row in enumerate(rows[:8])]
     (workplace / "corpus.jsonl").write_text("\n".join(map(json.dumps, texts)))
-    return "own.jsonl"
 
 
 @pytest.fixture
@@ -48,48 +47,45 @@ def manifest(folder):
 
 
 def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions, encoder, tracking_store):
-    questree("index", "corpus.jsonl", "--out", "index", "--kind", "bm25").done()
-    words = (
-        *("train-reader", "--task", questions, "--retriever", "index", "--encoder", encoder, "--out", "readers/mine"),
-        *("--epochs", "2", "--window", "40", "--tracking-uri", store := tracking_store(workplace)),
-    )
-    trained = questree(*words).done()
+    questree("index corpus.jsonl --out index --kind bm25").done()
+    trained = questree(
+        "train-reader --task own.jsonl --retriever index --encoder encoder --out readers/mine --epochs 2 --window 40",
+        "--tracking-uri",
+        store := tracking_store(workplace),
+    ).done()
     assert "questree calibrate-reader readers/mine" in trained.out
     assert "relevance F1" in trained.err
     facts = manifest(workplace / "readers/mine")["training"]
-    assert (facts["questions"], facts["task"], facts["negatives_of"]) == (8, questions, "index")
+    assert (facts["questions"], facts["task"], facts["negatives_of"]) == (8, "own.jsonl", "index")
     _tracked(store)
 
-    calibrated = questree("calibrate-reader", "readers/mine", "--task", questions, "--retriever", "index").done()
-    assert "8 passages read with readers/mine" in calibrated.out
-    assert "test: EM" in calibrated.out
-    assert "simulated" not in calibrated.out
+    calibrate = "calibrate-reader readers/mine --task own.jsonl"
+    told = questree(calibrate, "--retriever", "index").done().out
+    assert "8 passages read with readers/mine" in told
+    assert "test: EM" in told
+    assert "simulated" not in told
     stored = manifest(workplace / "readers/mine")
     assert stored["calibration"]["held_out"]["questions"] == 4
     assert stored["training"] == facts
     assert (workplace / "readers/mine/theta.png").is_file()
     reader = Parts(RunSettings(reader="readers/mine")).reader
     assert reader.threshold == stored["threshold"]
-    questree(
-        "ask", "where is the amber?", "--reader", "readers/mine", "--retriever", "index", "--task", questions
-    ).done()
-    again = questree("calibrate-reader", "readers/mine", "--task", questions, "--split", "train")
-    assert "trained on all passages" in again.err
-    assert again.code == 2
+    questree("ask 'where is the amber?' --reader readers/mine --retriever index --task own.jsonl").done()
+    assert "trained on all passages" in questree(calibrate, "--split", "train").refused()
     stored["threshold"] = 7.5  # calibrated anew, in the same process
     (workplace / "readers/mine/questree-reader.json").write_text(json.dumps(stored))
     assert Parts(RunSettings(reader="readers/mine")).reader.threshold == 7.5
 
 
 def test_each_of_several_tasks_gives_its_share_of_the_limit(questree, workplace, questions, encoder):
-    rows = [json.loads(line) for line in (workplace / questions).read_text().splitlines()]
+    rows = [json.loads(line) for line in (workplace / "own.jsonl").read_text().splitlines()]
     for row in rows:
         row["id"] = f"other-{row['id']}"
         row["question"] = f"say, {row['question']}"
         row["paragraphs"][0]["text"] = f"Once more, {row['paragraphs'][0]['text']}"
     (workplace / "other.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    words = ("train-reader", "--task", f"{questions},other.jsonl", "--encoder", encoder, "--out", "mine")
-    questree(*words, "--limit", "4", "--max-steps", "1", "--window", "40").done()
+    asked = "train-reader --task own.jsonl,other.jsonl --encoder encoder --out mine"
+    questree(asked, "--limit", 4, "--max-steps", 1, "--window", 40).done()
     seen = set(json.loads((workplace / "mine/training/run.json").read_text())["passages"])
     others = {digest(row["paragraphs"][0]["text"]) for row in rows}
     assert (len(seen), len(seen & others)) == (4, 2)
@@ -104,48 +100,52 @@ def _tracked(store):
     assert {"mean_loss", "dev_span_f1", "dev_relevance_f1_low"} <= run.data.metrics.keys()
 
 
-def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questions):
+def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questions, caplog):
     (workplace / "lm").mkdir()  # a clone has this folder: the name stands for the LM, and ./lm for the folder
-    ran = questree("calibrate-reader", "lm", "--task", questions).done()
+    told = questree("calibrate-reader lm --task own.jsonl").done().out
     assert not any((workplace / "lm").iterdir())
-    assert "./lm cannot be loaded" in questree("calibrate-reader", "./lm", "--task", questions).err
-    assert "simulated" in ran.out
-    assert "--reader readers/lm" in ran.out
+    assert "./lm cannot be loaded" in questree("calibrate-reader ./lm --task own.jsonl").refused()
+    assert "simulated" in told
+    assert "--reader readers/lm" in told
     stored = manifest(workplace / "readers/lm")
     assert (stored["kind"], stored["model"], stored["calibration"]["simulated"]) == ("lm", "simulated", True)
     reader = Parts(RunSettings(reader="readers/lm")).reader
     assert (reader.name, reader.threshold) == ("lm", stored["threshold"])
     assert Parts(RunSettings(reader="lm")).reader is None
-    (workplace / "more.jsonl").write_text((workplace / questions).read_text().replace("-", "+"))
-    again = questree(
-        "calibrate-reader", "readers/lm", "--task", f"{questions},more.jsonl", "--test-split", "none"
-    ).done()
-    assert "16 passages read with lm" in again.out
-
-
-def test_another_lms_threshold_is_warned_of(questree, workplace, questions, caplog):
-    questree("calibrate-reader", "lm", "--task", questions).done()
+    assert not caplog.text
     assert Parts(RunSettings(reader="readers/lm", lm="openai/other")).reader is not None
     assert "threshold of simulated; the LM here is openai/other" in caplog.text
 
 
-def test_mistakes_are_one_line(questree, workplace, questions, encoder):
-    for words, said in (
-        (("train-reader", "--task", "mini"), "supporting passage"),
-        (("train-reader", "--task", "nosuch.jsonl"), "no file nosuch.jsonl"),
-        (("train-reader", "--task", questions, "--split", "dev"), "for training and for scoring"),
-        (("train-reader", "--task", questions, "--encoder", "corpus"), "cannot be loaded as a AutoModel"),
-        (("calibrate-reader", "encoder", "--task", questions, "--out", "x"), "stored in it, not in x"),
-        (("calibrate-reader", "lm", "--task", questions, "--out", "encoder"), "holds something else"),
-        (("calibrate-reader", "lm", "--task", questions, "--split", "dev,test"), "different splits"),
-        (("calibrate-reader", "encoder", "--task", questions), "encoder is no DPRReader"),
-        (("calibrate-duplicates", "exact", "pairs.tsv"), "no threshold"),
-        (("calibrate-duplicates", "retriever", "pairs.tsv", "--retriever", "index"), "no index"),
-    ):
-        (workplace / "corpus").mkdir(exist_ok=True)
-        ran = questree(*words)
-        assert ran.code == 2, (words, ran.err)
-        assert said in ran.err
+def test_a_calibration_as_json_has_each_threshold(questree, workplace, questions):
+    (workplace / "more.jsonl").write_text((workplace / "own.jsonl").read_text().replace("-", "+"))
+    said = questree(
+        "calibrate-reader lm --task own.jsonl,more.jsonl --split dev --test-split none --limit 7 --out one --json"
+    ).json()
+    assert (said["reader"], said["readings"], said["simulated"]) == ("lm", 14, True)
+    assert [point["which"] for point in said["points"] if point["which"]] == ["own", "best"]
+    assert {"theta", "precision", "recall", "f1"} <= said["points"][0].keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("train-reader --task mini", "supporting passage"),
+        ("train-reader --task nosuch.jsonl", "no file nosuch.jsonl"),
+        ("train-reader --task own.jsonl --split dev", "for training and for scoring"),
+        ("train-reader --task own.jsonl --encoder corpus", "cannot be loaded as a AutoModel"),
+        ("calibrate-reader lm --task mini", "supporting passage"),
+        ("calibrate-reader encoder --task own.jsonl --out x", "stored in it, not in x"),
+        ("calibrate-reader lm --task own.jsonl --out encoder", "holds something else"),
+        ("calibrate-reader lm --task own.jsonl --split dev,test", "different splits"),
+        ("calibrate-reader encoder --task own.jsonl", "encoder is no DPRReader"),
+        ("calibrate-duplicates exact pairs.tsv", "no threshold"),
+        ("calibrate-duplicates retriever pairs.tsv --retriever index", "no index"),
+    ],
+)
+def test_a_mistake_says_what_to_do(questree, workplace, questions, encoder, words, said):
+    (workplace / "corpus").mkdir()
+    assert said in questree(words).refused()
     assert not (workplace / "readers").exists()
 
 
@@ -155,7 +155,6 @@ def pairs(workplace):
     for n, thing in enumerate(THINGS * 2):
         lines += [f"where is the {thing} {n}?\tthe {thing} is where {n}\t1", f"where is the {thing} {n}?\tby sand\t0"]
     (workplace / "pairs.tsv").write_text("\n".join(lines))
-    return "pairs.tsv"
 
 
 def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workplace, encoder, pairs):
@@ -164,9 +163,9 @@ def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workpl
         model = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=1)
     for saved in (model, AutoTokenizer.from_pretrained(encoder)):
         saved.save_pretrained(workplace / "cross")
-    ran = questree("calibrate-duplicates", "cross", pairs).done()
-    assert "--duplicates cross" in ran.out
-    assert "the other pairs: F1" in ran.out
+    told = questree("calibrate-duplicates cross pairs.tsv").done().out
+    assert "--duplicates cross" in told
+    assert "the other pairs: F1" in told
     stored = json.loads((workplace / "cross/questree-duplicates.json").read_text())
     check = Parts(RunSettings(duplicates="cross")).duplicates
     assert (check.threshold, stored["kind"]) == (stored["threshold"], "cross-encoder")
@@ -183,8 +182,8 @@ def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs,
 
     monkeypatch.setattr(Parts, "retriever", Retriever())
     (workplace / "retriever").mkdir()
-    ran = questree("calibrate-duplicates", "retriever", pairs, "--retriever", "index").done()
-    assert "--duplicates duplicates/retriever" in ran.out
+    told = questree("calibrate-duplicates retriever pairs.tsv --retriever index").done().out
+    assert "--duplicates duplicates/retriever" in told
     assert not any((workplace / "retriever").iterdir())
     check = Parts(RunSettings(duplicates="duplicates/retriever", retriever="index")).duplicates
     assert check("where is the amber 0?", ["by sand", "the amber is where 0"]) == 1
