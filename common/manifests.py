@@ -63,35 +63,28 @@ class ManifestKind:
         """
         try:
             content = parse_json(read_bytes(path))
-            written = int(content["format"])
+            written, way = int(content["format"]), self.again
+            if written != self.format:
+                age, way = ("a newer", f"upgrade questree, or {way}") if written > self.format else ("an older", way)
+                raise self.error(
+                    f"{path} was written by {age} questree (its format is {written}, and {self.format} here); {way}."
+                )
+            if self.sealed and content.get("checksum") != checksum_of(content):
+                raise self.error(f"{path.parent} is damaged: its {path.name} was changed after it was written; {way}.")
+            return parse(content)
         except FileNotFoundError:
             raise self.error(
                 f"{path.parent} is incomplete or no {self.what}: it has no {path.name}; {self.again}."
             ) from None
         except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise self._damaged(path, problem) from problem
-        if written != self.format:
-            age, way = (
-                ("a newer", f"upgrade questree, or {self.again}") if written > self.format else ("an older", self.again)
-            )
-            raise self.error(
-                f"{path} was written by {age} questree (its format is {written}, and {self.format} here); {way}."
-            )
-        if self.sealed and content.get("checksum") != checksum_of(content):
-            raise self.error(
-                f"{path.parent} is damaged: its {path.name} was changed after it was written; {self.again}."
-            )
-        try:
-            return parse(content)
-        except (ValueError, KeyError, TypeError) as problem:
-            raise self._damaged(path, problem) from problem
+            raise self.error(f"{path} is damaged or foreign ({problem}); {self.again}.") from problem
 
-    def check_files(self, folder: Path, files: Mapping[str, FileRecord | str], *, full: bool) -> None:
+    def check_files(self, folder: Path, files: Mapping[str, FileRecord], *, full: bool) -> None:
         """Compare files with their records.
 
         Args:
             folder: the folder that the names of the files begin from.
-            files: the record, or the checksum alone, of each file by its name.
+            files: the record of each file by its name.
             full: compare checksums as well as sizes.
 
         Raises:
@@ -101,21 +94,17 @@ class ManifestKind:
             if fault := _fault(folder, name, record, full=full):
                 raise self.error(f"{folder}/{repr(name)[1:-1]} is damaged: {fault}; {self.again}.")
 
-    def _damaged(self, path: Path, problem: Exception) -> QuestreeError:
-        return self.error(f"{path} is damaged or foreign ({problem}); {self.again}.")
 
-
-def _fault(folder: Path, name: str, record: FileRecord | str, *, full: bool) -> str:
+def _fault(folder: Path, name: str, record: FileRecord, *, full: bool) -> str:
     """Return what is wrong with a file, or nothing."""
     path = folder / name
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         return "it lies outside the folder whose manifest names it"
     if not path.is_file():
         return "it is missing"
-    checksum = record if isinstance(record, str) else record.sha256
-    if isinstance(record, FileRecord) and path.stat().st_size != record.bytes:
+    if path.stat().st_size != record.bytes:
         return f"it has {path.stat().st_size} bytes, and had {record.bytes} when it was written"
-    return "its checksum differs" if full and file_hash(path) != checksum else ""
+    return "its checksum differs" if full and file_hash(path) != record.sha256 else ""
 
 
 def json_hash(value: Any, *, ascii: bool = False) -> str:

@@ -186,8 +186,9 @@ class Program(dspy.Module):
             found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
             return without_secrets(found) if retriever.remote else found  # a server may repeat its token
 
-        searched = partial(_Search(search) if other_callbacks() else search, query=query, k=k)
-        found: list[Passage] = step("search", retriever.name, {"query": query, "k": k}, list[Passage], searched)
+        heard: Callable[..., list[Passage]] = _Search(search) if other_callbacks() else search
+        given = {"query": query, "k": k}
+        found: list[Passage] = step("search", retriever.name, given, list[Passage], partial(heard, **given))
         next_place()  # samples of the simulated LM are drawn by their places, and these are counted so
         return found
 
