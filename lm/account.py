@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
+from secrets import randbits
 from typing import Any, Protocol
 
 import dspy
@@ -15,7 +16,7 @@ from dspy.utils.callback import BaseCallback
 from ..common.text import dollars
 from .failure import remember_lm
 from .policy import OutOfBudgetError, RunPolicy
-from .spent import ACCOUNT, Meter, Spent, metered, new_number, other_callbacks, total
+from .spent import ACCOUNT, Meter, Spent, metered, other_callbacks, total
 from .transport import bound_replies
 
 logger = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ class Account(BaseCallback):
         with self._changed:
             self._sum = total([self._sum, took])
             if self.book and not self._closed and (took.calls > took.cached or took.failed):
-                self.book.pay(call or new_number(), self.run, took, ended=True)
+                self.book.pay(call or randbits(62), self.run, took, ended=True)
 
     @property
     def spent(self) -> Spent:

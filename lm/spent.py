@@ -72,11 +72,12 @@ class Meter:
     Attributes:
         lm: that is asked.
         sent: what was sent by now, as if it got no reply.
-        number: of the call in the book of its account.
+        number: of the call in the book of its account: no other call has it, in this attempt or another one.
     """
 
     def __init__(self, lm: dspy.BaseLM, messages: Sequence[dict[str, Any]]):
-        self.lm, self.sent, self.number = lm, Spent(), new_number()
+        self.lm, self.sent = lm, Spent()
+        self.number = randbits(62)  # not by `random`, which an optimizer may seed
         self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
         self._account: Any = dspy.settings.get(ACCOUNT)
         if self._account:
@@ -116,11 +117,6 @@ class Meter:
         if self._account:
             self._account.end(self, took)
         return took
-
-
-def new_number() -> int:
-    """Return a number that no other call has, in this attempt or another one."""
-    return randbits(62)  # not by `random`, which an optimizer may seed
 
 
 def note_sent() -> None:
