@@ -45,11 +45,12 @@ def test_retries_past_the_cache_really_call_again(scripted):
     assert len(engine.prompts) == 3
 
 
-def test_unparsable_replies_end_in_a_failure(scripted):
-    engine = scripted("no", "no", "no")
-    prediction = ask()
-    assert prediction.failure.cause == "unparsable"
-    assert "PlanSureChain" in prediction.failure.message
+@pytest.mark.parametrize(("reply", "cause"), [("no", "unparsable"), (({"chain": []}, "length"), "truncated")])
+def test_replies_that_stay_unusable_end_in_a_failure(reply, cause, scripted):
+    engine = scripted(*[reply] * 3)
+    failure = ask().failure
+    assert failure.cause == cause
+    assert "PlanSureChain" in failure.message
     assert len(engine.prompts) == 3
 
 
@@ -122,11 +123,6 @@ def test_a_cut_reply_is_no_demonstration(scripted):
     with dspy.context(trace=[]):
         ask()
         assert [step[2].get("chain") for step in dspy.settings.trace] == [[], None]
-
-
-def test_replies_that_stay_cut_end_in_a_failure(scripted):
-    scripted(*[({"chain": []}, "length")] * 3)
-    assert ask().failure.cause == "truncated"
 
 
 @pytest.mark.parametrize("end", ["content_filter", "error"])
