@@ -64,19 +64,11 @@ class OpenedRun(NamedTuple):
 
 def tracked_runs(tracking: Tracking) -> list[ListedRun]:
     """Return the runs of a store's experiment, the newest first."""
-    found, page = list[Any](), None
     with _asking(tracking) as client:
         held = client.get_experiment_by_name(tracking.experiment)
-        while held is not None and len(found) < MOST:
-            listed = client.search_runs(
-                [held.experiment_id], max_results=MOST, order_by=["start_time DESC"], page_token=page
-            )
-            found += filter(_is_whole, listed)
-            page = listed.token
-            if not page:
-                break
-    names = {run.info.run_id: run.info.run_name for run in found[:MOST]}
-    return [_listed(run, names) for run in found[:MOST]]
+        found = _whole_runs(client, held.experiment_id, "DESC") if held else []
+    names = {run.info.run_id: run.info.run_name for run in found}
+    return [_listed(run, names) for run in found]
 
 
 def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
@@ -87,9 +79,8 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
             raise QuestreeError(f"The experiment {tracking.experiment} has no run {id}.")
         kept = list(_kept(client, run))
         if not kept:
-            inside = f"tags.`mlflow.parentRunId` = '{id}'"
-            nested = client.search_runs([held.experiment_id], inside, max_results=MOST, order_by=["start_time ASC"])
-            kept = [one for run in filter(_is_whole, nested) for one in _kept(client, run) if one.path == RUN]
+            nested = _whole_runs(client, held.experiment_id, "ASC", f" and tags.`mlflow.parentRunId` = '{id}'")
+            kept = [one for run in nested for one in _kept(client, run) if one.path == RUN]
     return OpenedRun(_listed(run, {}), run.data.metrics, run.data.params, tuple(kept))
 
 
@@ -129,9 +120,11 @@ def _kept(client: Any, run: Any) -> Iterator[TrackedFile]:
             yield TrackedFile(stage or run.info.run_name, run.info.run_id, path)
 
 
-def _is_whole(run: Any) -> bool:
-    """Return whether a run is none of an optimizer's candidates."""
-    return "candidate" not in run.data.params
+def _whole_runs(client: Any, experiment: str, order: str, more: str = "") -> list[Any]:
+    """Return the first runs of an experiment by their start, without an optimizer's candidates."""
+    wanted = f"params.candidate IS NULL{more}"
+    found: list[Any] = client.search_runs([experiment], wanted, max_results=MOST, order_by=[f"start_time {order}"])
+    return found
 
 
 def _listed(run: Any, names: dict[str, str]) -> ListedRun:

@@ -42,7 +42,6 @@ RUN = "run"
 
 _LONGEST_NAME = 250  # characters of the name of a figure
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
-_AT_ONCE = 100  # parameters in one request: MLflow's limit
 _FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 logger = logging.getLogger(__name__)
@@ -187,9 +186,7 @@ class TrackedRun:
         """Log parameters."""
         import mlflow
 
-        named = list(flat(params))
-        for start in range(0, len(named), _AT_ONCE):
-            mlflow.log_params(dict(named[start : start + _AT_ONCE]))
+        mlflow.log_params(dict(flat(params)))
 
     @_going_on
     def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
@@ -214,14 +211,14 @@ class TrackedRun:
         from pandas import DataFrame
 
         self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
-        rows = evaluation.table()
-        columns = dict.fromkeys(key for row in rows for key in row)  # a failed question may lack some
-        mlflow.log_table({key: [row.get(key) for row in rows] for key in columns}, f"{prefix}questions.json")
-        asked = DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
+        rows = DataFrame(evaluation.table(), dtype=object)
+        mlflow.log_table(rows, f"{prefix}questions.json")
         with TemporaryDirectory() as folder:
             _write_file(Path(folder), without_secrets(dict(self.facts)), evaluation)
             mlflow.log_artifacts(folder, f"{prefix}{RUN}")
-        mlflow.log_input(from_pandas(asked, name=task or "questions"), context="evaluation")
+        mlflow.log_input(
+            from_pandas(rows[["id", "question", "answers"]], name=task or "questions"), context="evaluation"
+        )
         try:
             self._judge(evaluation)
         except mlflow.MlflowException as error:  # the run's figures are there, and the traces themselves

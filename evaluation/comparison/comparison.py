@@ -83,7 +83,7 @@ def compare(
         stopped = ask_each(programs, ask, evaluations)
         shared = _shared({name: programs[name] for name in evaluations})
         comparison = Comparison(evaluations, title, task, **shared, stopped=stopped)
-        files = files_of(comparison)
+        files = files_of(comparison) if file or tracked.on else {}
         if out is not None and file is not None:
             file.order(list(programs))
             for name, text in files.items():

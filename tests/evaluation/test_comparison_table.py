@@ -204,10 +204,10 @@ def test_what_is_simulated_says_so_everywhere():
     assert "true" in json.dumps(json.loads(files["comparison.json"])["simulated"])
 
 
-@pytest.mark.parametrize("score", [0.3, 1.0, 250.0, 1e5, -5.0])
+@pytest.mark.parametrize("score", [0.3, 1e5, -5.0])
 def test_plots_hold_names_and_scores_of_any_kind_as_text_alone(score):
     around = Interval(score, score - 0.01, score + 0.01, 7)
-    points = [Point(name, 2.0, around) for name in (HOSTILE, "$x_1$", *(f"program-{n}" for n in range(12)))]
+    points = [Point(name, 2.0, around) for name in (HOSTILE, "$x_1$", *(f"program-{n}" for n in range(3)))]
     rows = {point.name: {2: around, 3: Interval(0, 0, 0, 9)} for point in points}
     for image, more in (
         (scatter(points, x="calls", y="score"), ["calls", "score"]),
