@@ -39,7 +39,8 @@ def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metr
     (SearChain, table 3a).
     """
     pairs = paired(with_, without)
-    helped = [(one, other) for one, other in pairs if _was_helped(one)]
+    by = {"corrected", "completed"}
+    helped = [pair for pair in pairs if (tree := pair[0].tree) and by & {node.source for node in tree.nodes}]
     if not helped:
         raise QuestreeError("Retrieval corrected or completed no node of the first run: S_IR is empty.")
     after, before = ([_score(record, metric) for record in side] for side in zip(*helped, strict=True))
@@ -171,10 +172,6 @@ def check_same_question(records: Sequence[Record]) -> None:
             f"{records[-1].question!r}, gold {list(records[0].answers)} and {list(records[-1].answers)}. "
             "Evaluate again into the older folder; what is unchanged is not asked again."
         )
-
-
-def _was_helped(record: Record) -> bool:
-    return record.tree is not None and any(node.source in ("corrected", "completed") for node in record.tree.nodes)
 
 
 def _score(record: Record, metric: str) -> float:

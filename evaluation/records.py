@@ -299,6 +299,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
 def _record(example: dspy.Example, prediction: dspy.Prediction) -> Record:
     gold, tree, passages = example_fields(example), prediction.get("tree"), prediction.get("passages") or ()
     held = tree.passages() if tree else []
+    path = without_repeats(tree.nodes_behind_answer()) if tree else []
     return Record(
         **gold,
         answer=prediction.get("answer") or "",
@@ -307,7 +308,7 @@ def _record(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         passages=_cited(passages, held),
         seen=_cited(prediction.get("seen") or (), [*held, *passages]),
         tree=tree,
-        sources=_sources(prediction),
+        sources=tuple(node.source for node in path if node.source != "passage" and node.blend is None),
         rounds=max((node.round for node in tree.nodes), default=0) if tree else 0,
         retrieval=retrieval_scores(prediction, gold),
         failure=prediction.get("failure"),
@@ -458,9 +459,3 @@ def _cited(passages: Iterable[Passage], held: Iterable[Passage]) -> tuple[Cited,
     """Return the passages without the texts of those that are held elsewhere."""
     ids = {passage.id for passage in held}
     return tuple(Cited(id=one.id, title=one.title, text="" if one.id in ids else one.text) for one in passages)
-
-
-def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:
-    tree: ReasoningTree | None = prediction.get("tree")
-    path = without_repeats(tree.nodes_behind_answer()) if tree else []
-    return tuple(node.source for node in path if node.source != "passage" and node.blend is None)

@@ -55,9 +55,11 @@ class Comparison:
     def table(self) -> Table:
         """Return the rows as a table."""
         facts = {"task": self.task, "questions": str(self._first.n), "LM": self.lm, "retriever": self.retriever}
+        adjusted = f", adjusted for {len(self._p_values)} comparisons (Holm)" if len(self._p_values) > 1 else ""
+        p_rule = f"p is of McNemar's test (mid-p){adjusted}. " if self._p_values else ""
         note = (
             f"95% intervals over {self._first.n} questions: Wilson's of a share of right answers, Newcombe's of the "
-            f"difference of two, else a bootstrap's. Differences are paired, question by question. {self._p_rule}"
+            f"difference of two, else a bootstrap's. Differences are paired, question by question. {p_rule}"
             f"{FAILURES} {_recall_rule(self._found)}Calls, "
             "words, rounds and seconds are of a question, cost is of all. What the client's cache answered counts as a "
             "call and is free: where it answered some, no cost is given."
@@ -125,19 +127,14 @@ class Comparison:
         known = {name: p for name, p in found.items() if p is not None}
         return holm(known) if len(known) == len(found) else {}
 
-    @property
-    def _p_rule(self) -> str:
-        adjusted = f", adjusted for {len(self._p_values)} comparisons (Holm)" if len(self._p_values) > 1 else ""
-        return f"p is of McNemar's test (mid-p){adjusted}. " if self._p_values else ""
-
     def _line(self, name: str) -> dict[str, str]:
         """Return the row of a program as people read it: its scores, what it found, what it took."""
         one, difference, p = self.evaluations[name], self._differences.get(name), self._p_values.get(name)
-        spent = one.spent
+        spent, any_failed = one.spent, any(evaluation.failures for evaluation in self.evaluations.values())
         return {
             "program": name,
             self.metric: _within(one.score),
-            **({ANSWERED: _within(one.answered) if one.answered else "–"} if self._any_failed else {}),
+            **({ANSWERED: _within(one.answered) if one.answered else "–"} if any_failed else {}),
             "grounded": f"{one.grounded.mean:.3f}",
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **({"p": "" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"} if self._p_values else {}),
@@ -147,11 +144,6 @@ class Comparison:
             "LM calls": f"{spent.calls / one.n:.1f}",
             "cost": cost_of(spent),
         }
-
-    @cached_property
-    def _any_failed(self) -> bool:
-        """Return whether a question of any program failed."""
-        return any(evaluation.failures for evaluation in self.evaluations.values())
 
     def _details(self, name: str) -> dict[str, str]:
         """Return the rest of what was measured of a program, as people read it."""

@@ -127,17 +127,32 @@ def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_sto
     assert {*versions.values()} == {"1"}
 
 
-def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracking_store, mlflow):
+def test_calls_searches_and_readings_are_spans_of_a_question_also_beside_mlflow_s_autologging(
+    mini, tmp_path, tracking_store, caplog, mlflow
+):
+    from mlflow.dspy.callback import MlflowCallback
+    from mlflow.entities import Document
+
     uri, question = tracking_store(tmp_path), mini.dev[0].question
-    with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
+    with dspy.context(callbacks=[MlflowCallback()]), Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
+        evaluate(mini.program(), mini.dev[1:2], mini.metric)
         SearChain(mini.index, reader=ListReader({}))(question=question)
         TreeOfReviews(mini.index)(question=question)
+        prediction = mini.program()(question=question)
+    traces = mlflow.MlflowClient(uri).search_traces(locations=["1"], order_by=["timestamp_ms DESC"])
+    assert [trace.info.request_metadata["mlflow.sourceRun"] for trace in traces] == [run.id] * 4
+    assert "Failed to start span" not in caplog.text
     steps = []
-    for trace in mlflow.MlflowClient(uri).search_traces(locations=["1"]):
+    for trace in traces:
         spans = {span.span_id: span for span in trace.data.spans}
         steps += [spans[span.parent_id].name for span in spans.values() if span.span_type == "CHAT_MODEL"]
         steps += [span.name for span in spans.values() if span.name == "Read"]
     assert {"PlanChain", "ReviewPath", "Read"} <= {*steps}
+    searches = [span for span in traces[0].data.spans if span.span_type == "RETRIEVER"]
+    queries = [span.inputs["query"] for span in searches]
+    assert queries == list(dict.fromkeys(node.query for node in prediction.tree.nodes if node.found))
+    found = {document.id for span in searches for document in (Document(**one) for one in span.outputs)}
+    assert found == {passage.id for node in prediction.tree.nodes for passage in node.found}
 
 
 def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracking_store, monkeypatch, caplog, mlflow):
@@ -322,34 +337,6 @@ def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store, mlflow)
         thread.join()
     [found] = [one for one in mlflow.MlflowClient(uri).search_runs(["1"]) if one.info.run_name == "candidate 0"]
     assert found.data.tags["mlflow.parentRunId"] == run.id
-
-
-def test_beside_mlflow_s_autologging_each_question_is_one_trace_of_the_run(
-    mini, tmp_path, tracking_store, caplog, mlflow
-):
-    from mlflow.dspy.callback import MlflowCallback
-
-    uri = tracking_store(tmp_path)
-    with dspy.context(callbacks=[MlflowCallback()]), Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
-        evaluate(mini.program(), mini.dev[:3], mini.metric)
-    traces = mlflow.MlflowClient(uri).search_traces(locations=["1"])
-    assert [trace.info.request_metadata["mlflow.sourceRun"] for trace in traces] == [run.id] * 3
-    assert "Failed to start span" not in caplog.text
-
-
-def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, tmp_path, tracking_store, mlflow):
-    from mlflow.entities import Document
-
-    uri = tracking_store(tmp_path)
-    with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
-        program = mini.program()
-        prediction = program(question=mini.dev[0].question)
-    [trace] = mlflow.MlflowClient(uri).search_traces(locations=["1"])
-    searches = [span for span in trace.data.spans if span.span_type == "RETRIEVER"]
-    queries = [span.inputs["query"] for span in searches]
-    assert queries == list(dict.fromkeys(node.query for node in prediction.tree.nodes if node.found))
-    found = {document.id for span in searches for document in (Document(**one) for one in span.outputs)}
-    assert found == {passage.id for node in prediction.tree.nodes for passage in node.found}
 
 
 def test_a_metric_may_have_any_name(tmp_path, tracking_store, mlflow):
