@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import cycle
+from threading import Lock
 from typing import Any
 
 from ...common.text import in_page, printable
@@ -20,6 +21,7 @@ _LOOK = {
 }
 _LONGEST = 40  # characters of a name
 _MARKERS = "osD^vP*X<>p"  # with the ten colours of matplotlib's cycle, 110 dots can be told apart
+_ALONE = Lock()  # matplotlib's look is that of the whole process
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def _image(name: str, draw: Callable[[Any], None], height: float) -> str:
     from matplotlib.figure import Figure
 
     svg = BytesIO()
-    with rc_context(_LOOK):
+    with _ALONE, rc_context(_LOOK):
         figure = Figure(figsize=(7.2, height), layout="constrained")
         draw(figure.subplots())
         figure.legend(loc="outside right upper")
