@@ -10,13 +10,12 @@ from typing import Any
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
-from ..common.text import without_surrogates
 from ..lm.episode import EpisodeStep
 from ..lm.policy import Limits, RunPolicy
 from ..programs import Program
 from .environment import environment_of
 from .identity import run_identity
-from .records import Record
+from .records import Record, plain
 from .run_file import WritableFile
 from .stored_runs import place_of, records_of
 
@@ -84,14 +83,14 @@ class KeptRun:
     def _steps(self, id: str, steps: Sequence[EpisodeStep]) -> Iterator[tuple[str, Sequence[Any]]]:
         yield "DELETE FROM steps WHERE run = ? AND id = ?", (self.number, id)
         for number, one in enumerate(sorted(steps, key=lambda step: step.place), start=1):
-            plain = _writable(one.model_dump(mode="json", exclude_defaults=True))
-            request, texts = self.file.kept(plain["request"])
-            outcome, more = self.file.kept(plain.get("outcome"))
+            told = plain(without_secrets(one.model_dump(mode="json", exclude_defaults=True)))
+            request, texts = self.file.kept(told["request"])
+            outcome, more = self.file.kept(told.get("outcome"))
             yield from (*texts, *more)
             row = {
                 **{"run": self.number, "id": id, "number": number, "place": json.dumps(one.place)},
                 **{"kind": one.kind, "name": one.name, "request": request, "outcome": outcome},
-                **{part: json.dumps(plain[part]) if part in plain else None for part in ("fault", "spent", "dropped")},
+                **{part: json.dumps(told[part]) if part in told else None for part in ("fault", "spent", "dropped")},
                 **{"tokens_in": one.spent.tokens_in, "tokens_out": one.spent.tokens_out, "seconds": one.seconds},
             }
             yield _insert("steps", row)
@@ -99,12 +98,6 @@ class KeptRun:
 
 def _insert(table: str, row: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
     return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
-
-
-def _writable(value: Any) -> Any:
-    """Return a JSON value without keys, and without halves of characters."""
-    plain = json.dumps(without_secrets(value), ensure_ascii=False)
-    return json.loads(without_surrogates(plain))
 
 
 def begin(file: WritableFile, name: str, program: Program, task: str = "", policy: RunPolicy | None = None) -> KeptRun:

@@ -423,7 +423,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return plain(value.model_dump(mode="json"))
     if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {without_surrogates(str(key)): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     if is_dataclass(value) and not isinstance(value, type):

@@ -104,11 +104,11 @@ class StoredRun:
         return self.evaluation.as_json(**facts, lm=self.part("lm").get("name"))
 
 
-def open_runs(place: Path, *, whole: bool = True) -> Iterator[StoredRun]:
+def open_runs(place: Path) -> Iterator[StoredRun]:
     """Yield the runs of a place, each while its file is open (`runs_in`)."""
     for path, name in find(place):
         with reading(path) as file:
-            yield from runs_in(file, name, whole=whole)
+            yield from runs_in(file, name)
 
 
 def stored_runs(places: Sequence[Path]) -> list[StoredRun]:

@@ -4,6 +4,5 @@ from .live import AskedAgain as AskedAgain
 from .live import Drift as Drift
 from .live import replay_live as replay_live
 from .pack import pack as pack
-from .replay import Replay as Replay
 from .replay import ReplayedRun as ReplayedRun
 from .replay import replay as replay

@@ -102,13 +102,11 @@ def replay_live(
                     seed=seed,
                 )
                 models = str(run.part("lm").get("name")), str(lm_facts()["name"])
-            pairs = zip(run.records, after.records, strict=True)
-            steps = {id: steps_of(file, kept.number, id) for id in (record.id for record in run.records)}
-            questions = tuple(
-                AskedAgain(then, now, next(step_differences(run.steps(now.id), steps[now.id], live=True), None))
-                for then, now in pairs
-            )
-            drifts.append(Drift(before, after, run.name, models, questions))
+            questions = []
+            for then, now in zip(run.records, after.records, strict=True):
+                asked = run.steps(now.id), steps_of(file, kept.number, now.id)
+                questions.append(AskedAgain(then, now, next(step_differences(*asked, live=True), None)))
+            drifts.append(Drift(before, after, run.name, models, tuple(questions)))
     return drifts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,41 +59,22 @@ class ReplayedRun:
         return [one for one in self.questions if one.differences]
 
 
-@dataclass(frozen=True)
-class Replay:
-    """All runs of a capsule."""
-
-    runs: tuple[ReplayedRun, ...]
-
-    @property
-    def same(self) -> bool:
-        """Return whether no question differs."""
-        return not any(run.differing for run in self.runs)
-
-
-def replay(
-    path: Path, on_question: Callable[[str, int, int], None] | None = None, allow_code: Iterable[str] = ()
-) -> Replay:
+def replay(path: Path, allow_code: Iterable[str] = ()) -> list[ReplayedRun]:
     """Ask every question of a capsule again, by the present code and with the stored outcomes.
 
     Args:
-        on_question: called with the run's name, the questions done, and their number.
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
     """
     for name in allow_code:
         REGISTRY.allow(name)
-    return Replay(tuple(_replayed(run, on_question) for run in open_runs(path)))
+    return list(map(_replayed, open_runs(path)))
 
 
-def _replayed(run: StoredRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
-    questions: list[ReplayedQuestion] = []
+def _replayed(run: StoredRun) -> ReplayedRun:
     with dspy.context(lm=lm_of(run), adapter=adapter_of(run), trace=[]):
         program = program_of(run, **parts_of(run))
-        for record in run.records:
-            questions.append(_asked_again(program, record, run))
-            if on_question is not None:
-                on_question(run.name, len(questions), len(run.records))
-    return ReplayedRun(run.name, run.simulated, tuple(questions))
+        questions = tuple(_asked_again(program, record, run) for record in run.records)
+    return ReplayedRun(run.name, run.simulated, questions)
 
 
 def adapter_of(run: StoredRun) -> dspy.Adapter | None:

@@ -320,7 +320,7 @@ def test_a_question_that_it_searched_for_is_replayed(retriever, tmp_path):
     with dspy.context(lm=simulated_lm([], cache=False), adapter=None):
         evaluate(build("oner-cot", {}, retriever=retriever), [asked], metric("cover-em"), out=tmp_path / "run")
     pack([tmp_path / "run"], tmp_path / "run.capsule")
-    [run] = replay(tmp_path / "run.capsule").runs
+    [run] = replay(tmp_path / "run.capsule")
     assert [question.same for question in run.questions] == [True]
 
 

@@ -41,7 +41,7 @@ def test_a_compiled_program_is_replayed_with_its_prompts(mini, bootstrapped, for
     run = packed(mini, program, tmp_path)
     [packed_run] = open_runs(run)
     assert packed_run.environment.state.form == form
-    [replayed] = replay(tmp_path / "study.capsule").runs
+    [replayed] = replay(tmp_path / "study.capsule")
     assert [question.differences for question in replayed.questions] == [(), ()]
 
 

@@ -57,9 +57,13 @@ def study(mini, tmp_path_factory) -> tuple[Path, Path]:
     return mini(["searchain", "direct"], 3, tmp_path_factory.mktemp("study"))
 
 
+def replays_alike(capsule: Path) -> bool:
+    return not any(run.differing for run in replay(capsule))
+
+
 def test_every_program_gives_the_same_records_from_the_capsule_alone(mini, tmp_path):
     runs, capsule = mini(PROGRAMS, 1, tmp_path)
-    replayed = replay(capsule).runs
+    replayed = replay(capsule)
     assert {run.name for run in replayed} == {*PROGRAMS}
     for run in replayed:
         [question] = run.questions
@@ -73,14 +77,14 @@ def test_a_changed_instruction_is_named_at_exactly_its_prompts(study, monkeypatc
     _, capsule = study
     monkeypatch.setattr(CheckStep, "__doc__", "Say otherwise what the passages say of the step.")
     found = replay(capsule)
-    told = [one for run in found.runs for question in run.questions for one in question.differences]
+    told = [one for run in found for question in run.questions for one in question.differences]
     assert {(one.by, one.why) for one in told} == {("CheckStep", "prompt changed")}
     assert told[0].text.startswith("in system:\n")
     assert "Say otherwise what the passages say" in told[0].text
-    asked = [one for run in found.runs if run.name == "searchain" for one in run.questions]
+    asked = [one for run in found if run.name == "searchain" for one in run.questions]
     assert all(one.differences for one in asked)
     assert all(one.record is not None for one in asked)  # the stored reply served: what follows is compared as well
-    assert not next(run for run in found.runs if run.name == "direct").differing
+    assert not next(run for run in found if run.name == "direct").differing
 
 
 def test_the_same_runs_give_the_same_file(study, tmp_path):
@@ -106,7 +110,7 @@ def test_a_run_under_an_adapter_outside_of_dspys_own_names_is_replayed(bundled, 
     with dspy.context(lm=simulated_lm(bundled[0].questions["dev"], cache=False), adapter=BAMLAdapter()):
         evaluate(build("direct", {}), examples, MATCH, out=tmp_path / "run")
     pack([tmp_path / "run"], tmp_path / "study.capsule")
-    assert replay(tmp_path / "study.capsule").same
+    assert replays_alike(tmp_path / "study.capsule")
 
 
 def asked(tmp_path, replies, settings=None, retriever=None, limit=None):
@@ -136,7 +140,7 @@ def test_a_request_that_failed_fails_again_without_a_wait(tmp_path, monkeypatch)
     capsule = asked(tmp_path, [LMRateLimitError("slow down", status=429, model="hosted/one")] * 4)
     assert len(waits) == 3
     found = replay(capsule)
-    [question] = found.runs[0].questions
+    [question] = found[0].questions
     assert question.same
     assert question.record.failure.cause == "rate-limit"
     assert question.record.spent.failed == 4
@@ -145,9 +149,9 @@ def test_a_request_that_failed_fails_again_without_a_wait(tmp_path, monkeypatch)
 
 def test_a_reply_that_is_read_otherwise_is_named(tmp_path, monkeypatch):
     capsule = asked(tmp_path, ["no field at all", "none again", "and none"])
-    assert replay(capsule).same
+    assert replays_alike(capsule)
     monkeypatch.setattr("questree.lm.call.ATTEMPTS", 2)
-    [question] = replay(capsule).runs[0].questions
+    [question] = replay(capsule)[0].questions
     assert [one.why for one in question.differences] == ["no longer asked"]
 
 
@@ -162,7 +166,7 @@ def test_a_search_that_failed_fails_again(tmp_path):
     with dspy.context(lm=lm, adapter=None), pytest.raises(QuestreeError, match="disk is gone"):
         evaluate(program, [question], MATCH, out=tmp_path / "run")
     pack([tmp_path / "run"], tmp_path / "study.capsule")
-    [replayed] = replay(tmp_path / "study.capsule").runs[0].questions
+    [replayed] = replay(tmp_path / "study.capsule")[0].questions
     assert replayed.same
     assert replayed.record.failure.cause == "retrieval"
 
@@ -175,7 +179,7 @@ def test_what_a_reranker_by_the_lm_took_is_kept_with_its_searches(bundled, tmp_p
         found = evaluate(program, task.examples("dev")[:2], MATCH, task="mini", out=tmp_path / "runs" / "oner")
     assert [record.spent.calls for record in found.records] == [3, 3]
     pack([tmp_path / "runs"], tmp_path / "study.capsule")
-    [run] = replay(tmp_path / "study.capsule").runs
+    [run] = replay(tmp_path / "study.capsule")
     assert all(question.same for question in run.questions)
     assert [question.record.spent.calls for question in run.questions] == [3, 3]
 
@@ -188,7 +192,7 @@ def test_samples_have_replies_of_their_own(bundled, tmp_path):
         program = build("self-consistency", {}, retriever=index)
         repeat(program, task.examples("dev")[:2], [MATCH], 2, out=tmp_path / "runs")
     pack([tmp_path / "runs"], tmp_path / "study.capsule")
-    assert replay(tmp_path / "study.capsule").same
+    assert replays_alike(tmp_path / "study.capsule")
 
 
 def test_the_lm_that_a_program_has_of_its_own_is_replayed(bundled, tmp_path):
@@ -199,7 +203,7 @@ def test_the_lm_that_a_program_has_of_its_own_is_replayed(bundled, tmp_path):
     with dspy.context(lm=None):
         evaluate(program, task.examples("dev")[:2], MATCH, out=tmp_path / "run")
         pack([tmp_path / "run"], tmp_path / "study.capsule")
-        assert replay(tmp_path / "study.capsule").same
+        assert replays_alike(tmp_path / "study.capsule")
         program.predictors()[0].lm = lm.copy(temperature=0.1)
         evaluate(program, task.examples("dev")[:2], MATCH, out=tmp_path / "several")
     with pytest.raises(QuestreeError, match="several cannot be packed: its predictors ask different LMs"):
@@ -217,14 +221,14 @@ def test_each_question_is_replayed_with_the_window_that_it_was_asked_under(bundl
             evaluate(program, task.examples("dev")[:count], MATCH, out=tmp_path / "run", policy=policy)
     assert {bool(record.dropped) for record in read_records(tmp_path / "run")} == {True, False}
     pack([tmp_path / "run"], tmp_path / "study.capsule")
-    assert replay(tmp_path / "study.capsule").same
+    assert replays_alike(tmp_path / "study.capsule")
 
 
 def test_a_question_that_was_asked_again_is_replayed_as_it_was_asked_last(tmp_path, monkeypatch):
     monkeypatch.setattr(retries, "sleep", lambda seconds: None)
     asked(tmp_path, [LMRateLimitError("slow down", status=429)] * 4)
     capsule = asked(tmp_path, ["x", "y", "z"])
-    [question] = replay(capsule).runs[0].questions
+    [question] = replay(capsule)[0].questions
     assert question.same
     assert question.record.failure.cause == "unparsable"
 
@@ -233,4 +237,4 @@ def test_no_secret_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "sk-0123456789abcdef")
     capsule = asked(tmp_path, ["the key is sk-0123456789abcdef"] * 3)
     assert b"0123456789abcdef" not in capsule.read_bytes()
-    assert replay(capsule).same
+    assert replays_alike(capsule)
