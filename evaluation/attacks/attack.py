@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ...metrics import Interval, share_interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever
 from ...retrieval.defences import defended
-from ..comparison.comparison import ask_each, told_of
+from ..comparison.comparison import ask_each, named_progress, told_of
 from ..evaluation import Evaluation
 from ..identity import lm_facts, lms_facts
 from ..kept_run import begin
@@ -179,11 +178,9 @@ def attack(
             label = f"{name}, {corpus}, defence {defence}"
             program = over_corpus(programs[name], defended(corpora[corpus], defence, reader))
             kept = begin(file, f"{defence}/{corpus}/{name}", program, task, policy)
-            told = None if on_progress is None else partial(on_progress, label)
+            how: dict[str, Any] = {"task": task, "out": kept, "seed": seed, "policy": policy}
             with told_of(label):
-                return evaluate(
-                    program, examples, metric, task=task, out=kept, seed=seed, policy=policy, on_progress=told
-                )
+                return evaluate(program, examples, metric, **how, on_progress=named_progress(on_progress, label))
 
         def attack_one(name: str) -> None:
             for defence in defences:

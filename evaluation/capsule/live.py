@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import dspy
@@ -18,6 +17,7 @@ from ...metrics import METRICS, metric
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever
+from ..comparison.comparison import named_progress
 from ..evaluation import Paired
 from ..identity import lm_facts
 from ..kept_run import begin
@@ -86,7 +86,6 @@ def replay_live(
         _check(run, retriever)
     with writing(out, "replay") as file, Account(file).open():
         for run in open_runs(path):
-            tell = None if on_progress is None else partial(on_progress, run.name)
             with dspy.context(lm=lm, adapter=adapter_of(run)):
                 searches = _KeptSearches(run, retriever) if run.part("retriever") else None
                 program = program_of(run, retriever=searches, reader=None, duplicates=None)
@@ -97,7 +96,7 @@ def replay_live(
                     _metrics_of(run),
                     out=kept,
                     simulated=run.simulated,
-                    on_progress=tell or (lambda _: None),
+                    on_progress=named_progress(on_progress, run.name),
                     policy=policy,
                     seed=seed,
                 )

@@ -17,7 +17,7 @@ from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
 from ..identity import lms_facts, retriever_facts
-from ..kept_run import KeptRun, begin
+from ..kept_run import begin
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
@@ -68,9 +68,8 @@ def compare(
     how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
     about = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
     with running(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
-        kept = dict[str, KeptRun]()
-        if file is not None:  # all of them, before the first is paid for
-            kept = {name: begin(file, name, program, task, policy) for name, program in programs.items()}
+        # all of them, before the first is paid for
+        kept = {name: begin(file, name, one, task, policy) for name, one in programs.items()} if file else {}
         evaluations = dict[str, Evaluation]()
 
         def ask(name: str) -> None:

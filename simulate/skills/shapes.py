@@ -20,7 +20,7 @@ from .answers import cites, conclude, tell
 
 TEXTS = ("written", "trajectory", "thoughts", "notes", "summaries", "sentence", "solved")
 _ROW = re.compile(r"\[(\d+)\] ([^|\n]+? \| .*?)(?=; \[\d+\] |\]?$)", re.MULTILINE)
-_MADE = re.compile(r'\[Search\((.*?)\) →|"query": "(.*?)"|<search>(.*?)</search>')
+_MADE = re.compile(r'\[Search\((.*?)\) →|"query": "(.*?)"')
 _SEARCH = re.compile(r"^\[Search\(.*?\) → (.*)\]$", re.DOTALL)
 _MARK = re.compile(r"\[(\d+)\]")
 
