@@ -18,10 +18,8 @@ class Judge:
     """A metric: 1 if the LM says that the answer means the same as a gold answer.
 
     Its calls are no part of what a question cost; a budget counts them. Its stored scores are kept, since they were
-    paid for (``paid``).
+    paid for.
     """
-
-    paid = True
 
     def __init__(self, lm: dspy.BaseLM):
         self.lm, self.name = lm, f"{JUDGE}{lm.model}"

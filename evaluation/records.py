@@ -221,7 +221,7 @@ def keeps_scores(metric: ScoreFunction) -> bool:
 
 def judges_among(metrics: Sequence[ScoreFunction]) -> dict[str, Any]:
     """Return the metrics that ask an LM which is paid for, by name."""
-    return {metric_name(metric): metric for metric in metrics if getattr(metric, "paid", False)}
+    return {name: metric for metric in metrics if (name := metric_name(metric)).startswith(JUDGE)}
 
 
 def scored_alone(records: Iterable[Record], names: Sequence[str]) -> tuple[Record, ...]:

@@ -124,7 +124,7 @@ def test_a_question_with_sentences_is_scored_once(tmp_path):
         scored.append(gold.id)
         return 1.0
 
-    counted.paid = True
+    counted.name = "judge of mine"
     for _ in range(3):
         run([asked], tmp_path, counted)
     assert scored == ["a"]
