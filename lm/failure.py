@@ -59,8 +59,8 @@ class Where(BaseModel):
 
     Attributes:
         program: the program's name.
-        step: the program's step (``chain_of_query``); if no LM call failed, the functions and the line that raised.
-        predictor: the step's predictor (``plan``).
+        step: if no LM call failed, the functions and the line that raised.
+        predictor: the one that was asked (``chain_of_query``).
         prompt: the last prompt, shortened.
         reply: the last reply, shortened; empty if there was none.
     """

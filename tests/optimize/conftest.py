@@ -7,7 +7,7 @@ from mini_task import bootstrapped as bootstrapped
 from mini_task import mini as mini
 from mini_task import searched as searched
 
-from questree.programs.modules.chain_of_query import ChainOfQuery
+from questree.programs import searchain
 
 
 @pytest.fixture
@@ -15,15 +15,9 @@ def change_the_plan(monkeypatch):
     """Give the prompt of SearChain's plan other words, once it is called."""
 
     def change():
-        class PlanChain(ChainOfQuery().plan.signature):
+        class PlanChain(searchain.PlanChain):
             """Lay out another chain."""
 
-        made = ChainOfQuery.__init__
-
-        def changed(self):
-            made(self)
-            self.plan.signature = PlanChain
-
-        monkeypatch.setattr(ChainOfQuery, "__init__", changed)
+        monkeypatch.setattr(searchain, "PlanChain", PlanChain)
 
     return change
