@@ -2,6 +2,7 @@
 
 import ast
 import json
+from types import SimpleNamespace
 
 import pytest
 from house import ROOT
@@ -18,7 +19,8 @@ EVIL = "[/nope]\x1b[2J\x1b]0;owned\x07\u202e\x9b31m[bold]:smile:"
 def run(questree, workplace, monkeypatch):
     """A comparison in which every text, name and key is hostile; gives its folder."""
     monkeypatch.setattr("questree.evaluation.records.retrieval_scores", lambda *_: {EVIL: 0.5})
-    monkeypatch.setattr("questree.evaluation.records._sources", lambda _: (EVIL,))
+    node = SimpleNamespace(source=EVIL, blend=None)
+    monkeypatch.setattr("questree.evaluation.records.without_repeats", lambda _: [node])
     REGISTRY.keep(EVIL, METRICS["em"].__class__(**{**vars(METRICS["em"]), "name": EVIL}))
     rows = [
         {"id": f"{EVIL}{n}", "question": f"Who? {EVIL}{n}", "answers": [EVIL], "split": "dev", "hops": 2}
