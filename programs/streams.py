@@ -155,26 +155,18 @@ def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
     }
 
 
-def told_growth(watch: Watch | None) -> Watch | None:
-    """Return a watch over a tree that tells each node that grows or changes; the given one if nobody listens.
+def told_growth(watch: Watch | None) -> Callable[[ReasoningTree, Node, bool], None] | None:
+    """Return what tells each node that grows or changes, and then calls the watch; None if nobody wants to know.
 
     A program that another one asks for the same question tells nothing: a stream is of one tree, that of the outer one.
     """
-    if not is_told() or asked_question() is not None:
-        return watch
-    told: list[Node] = []
-    lock = threading.Lock()
+    tells = is_told() and asked_question() is None
+    if watch is None and not tells:
+        return None
 
-    def tell_and_watch(tree: ReasoningTree) -> None:
-        with lock:
-            nodes = list(tree.nodes)
-            changed = [node for node, before in zip(nodes, told, strict=False) if node is not before]
-            grown = nodes[len(told) :]
-            told[:] = nodes
-        for node in changed:
-            tell(NodeChanged(node=node))
-        for node in grown:
-            tell(NodeGrown(node=node))
+    def tell_and_watch(tree: ReasoningTree, node: Node, grown: bool) -> None:
+        if tells:
+            tell(NodeGrown(node=node) if grown else NodeChanged(node=node))
         if watch is not None:
             no_coroutine(watch(tree), "watch")
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
-from ..common.event_loop import no_coroutine
 from ..common.text import text_or_none
 from ..retrieval import Passage, Span
 from ..signatures.verdict import Stance
@@ -110,7 +109,7 @@ class ReasoningTree(BaseModel):
     question: str
     nodes: list[Node] = Field(default_factory=list)
     _repr_html_: ClassVar[Callable[[ReasoningTree], str]]
-    _watch: Callable[[ReasoningTree], None] | None = PrivateAttr(default=None)
+    _watch: Callable[[ReasoningTree, Node, bool], None] | None = PrivateAttr(default=None)
 
     @field_validator("nodes")
     @classmethod
@@ -121,8 +120,8 @@ class ReasoningTree(BaseModel):
                 raise ValueError(f"node {place} has the id {node.id} and the parent {node.parent}")
         return nodes
 
-    def watched_by(self, watch: Callable[[ReasoningTree], None] | None) -> ReasoningTree:
-        """Call ``watch`` each time the tree changes from now on; return the tree."""
+    def watched_by(self, watch: Callable[[ReasoningTree, Node, bool], None] | None) -> ReasoningTree:
+        """Call ``watch`` with each node that has grown (True) or changed (False) from now on; return the tree."""
         self._watch = watch
         return self
 
@@ -133,7 +132,8 @@ class ReasoningTree(BaseModel):
         """
         node = Node(id=len(self.nodes), parent=None if parent is None else parent.id, **_settled(fields))
         self.nodes.append(node)
-        self._changed()
+        if self._watch is not None:
+            self._watch(self, node, True)
         return node
 
     def add_search(
@@ -170,9 +170,10 @@ class ReasoningTree(BaseModel):
 
     def update(self, node: Node, **changes: Any) -> Node:
         """Put a changed copy of ``node`` in its place and return it; an answer is read as `grow` does."""
-        self.nodes[node.id] = self.nodes[node.id].model_copy(update=_settled(changes))
-        self._changed()
-        return self.nodes[node.id]
+        self.nodes[node.id] = changed = self.nodes[node.id].model_copy(update=_settled(changes))
+        if self._watch is not None:
+            self._watch(self, changed, False)
+        return changed
 
     def children(self, node: Node | None) -> list[Node]:
         """Return the nodes under ``node``, oldest first; for None, those at the root."""
@@ -210,10 +211,6 @@ class ReasoningTree(BaseModel):
         """Return every passage of the tree once, in the order in which they were found."""
         found = [one for node in self.nodes for one in (node.found or (node.passage,)) if one is not None]
         return list({passage.id: passage for passage in found}.values())
-
-    def _changed(self) -> None:
-        if self._watch is not None:
-            no_coroutine(self._watch(self), "watch")
 
 
 def _settled(fields: dict[str, Any]) -> dict[str, Any]:
