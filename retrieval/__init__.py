@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .duplicates import ExactDuplicates as ExactDuplicates
     from .duplicates import RetrieverDuplicates as RetrieverDuplicates
     from .fusion import FusionRetriever as FusionRetriever
-    from .fusion import FusionSettings as FusionSettings
     from .index_builder import add_to_index as add_to_index
     from .index_builder import build_index as build_index
     from .index_folder import KINDS as KINDS

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from math import fsum
 
-from ..common.errors import IndexRefused, QueryError
+from ..common.errors import IndexRefused
 from ..common.manifests import json_hash
 from .base import WrappingRetriever, check_search
 from .contracts import Retriever
 from .passage import Passage
 
-
-@dataclass(frozen=True)
-class FusionSettings:
-    """How ranks are fused.
-
-    Attributes:
-        constant: the paper's k, in 1 / (k + rank): the higher, the less the first ranks stand out.
-        depth: how many passages each member is asked for, at least.
-    """
-
-    constant: int = 60
-    depth: int = 100
+_CONSTANT = 60
+"""The paper's k, in 1 / (k + rank): the higher, the less the first ranks stand out."""
+_DEPTH = 100
+"""Passages that each member is asked for, at least."""
 
 
 class FusionRetriever(WrappingRetriever):
@@ -33,11 +24,8 @@ class FusionRetriever(WrappingRetriever):
     member's stands first. Safe in several threads if its members are.
     """
 
-    def __init__(self, members: Sequence[Retriever], settings: FusionSettings = FusionSettings()) -> None:
-        if not members:
-            raise QueryError("A fusion needs a retriever at least.")
-        self.settings = settings
-        made_from = ["fusion", asdict(settings), [member.fingerprint for member in members]]
+    def __init__(self, members: Sequence[Retriever]) -> None:
+        made_from = ["fusion", {"constant": _CONSTANT, "depth": _DEPTH}, [member.fingerprint for member in members]]
         name = f"fusion({'+'.join(member.name for member in members)})"
         super().__init__(members, name, json_hash(made_from, ascii=True)[:16])
 
@@ -51,7 +39,7 @@ class FusionRetriever(WrappingRetriever):
         checked = check_search(queries, k)
         if not checked:
             return []
-        found = [member.batch(checked, max(k, self.settings.depth)) for member in self.members]
+        found = [member.batch(checked, max(k, _DEPTH)) for member in self.members]
         return [self._fused(rankings)[:k] for rankings in zip(*found, strict=True)]
 
     def _fused(self, rankings: Sequence[list[Passage]]) -> list[Passage]:
@@ -60,7 +48,7 @@ class FusionRetriever(WrappingRetriever):
         for ranking in rankings:
             for rank, passage in enumerate(ranking, start=1):
                 _check_same(passages.setdefault(passage.id, passage), passage)
-                parts.setdefault(passage.id, []).append(1 / (self.settings.constant + rank))
+                parts.setdefault(passage.id, []).append(1 / (_CONSTANT + rank))
         scores = {id: fsum(of_one) for id, of_one in parts.items()}  # exact: the same ranks in another order are equal
         best = sorted(scores, key=scores.__getitem__, reverse=True)  # stable: of equals, the first member's
         return [passages[id].model_copy(update={"score": scores[id]}) for id in best]

@@ -57,7 +57,6 @@ class CorpusFormat:
     """
 
     name: str
-    description: str
     recognises: Callable[[Path, str], bool]
     parser: Callable[[str], tuple[Parse, bool]]
     lines: Callable[[Path], Iterator[Line]] = numbered

@@ -60,4 +60,4 @@ def is_json(path: Path, first: str) -> bool:
     return suffix in (".jsonl", ".json", ".ndjson") or (suffix != ".tsv" and first.lstrip().startswith("{"))
 
 
-JSON_LINES = CorpusFormat("jsonl", "JSON lines: id, title, text", is_json, same_for_all(_passages))
+JSON_LINES = CorpusFormat("jsonl", is_json, same_for_all(_passages))

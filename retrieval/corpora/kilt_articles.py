@@ -41,7 +41,6 @@ def _words(title: str, paragraphs: list[str]) -> list[str]:
 
 KILT = CorpusFormat(
     "kilt",
-    "KILT's knowledge source, cut into passages of 100 words as DPR does",
     lambda path, first: '"wikipedia_title"' in first,
     same_for_all(_passages),
 )

@@ -80,7 +80,6 @@ def _parser(first: str) -> tuple[Parse, bool]:
 
 TSV = CorpusFormat(
     "tsv",
-    "tab-separated id, text, title: plain as ColBERT's, or below a header and quoted, as DPR's psgs_w100.tsv",
     lambda path, first: path.suffix.lower() == ".tsv" or ("\t" in first and not is_json(path, first)),
     _parser,
 )

@@ -67,7 +67,6 @@ def is_archive(path: Path) -> bool:
 
 HOTPOTQA = CorpusFormat(
     "hotpotqa",
-    "HotpotQA's Wikipedia abstracts: the tar.bz2 archive, or the folder it unpacks to",
     lambda path, first: is_archive(path) or '"charoffset"' in first,
     same_for_all(_passages),
     _lines,

@@ -7,7 +7,8 @@ from fakes import GivingRetriever
 
 from questree.common.errors import IndexRefused, QueryError, QuestreeError
 from questree.retrieval import BM25Retriever, Passage, Retriever, as_retriever, build_index
-from questree.retrieval.fusion import FusionRetriever, FusionSettings
+from questree.retrieval import fusion as fusion_module
+from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.retriever_names import named_members, open_retriever
 
 
@@ -58,9 +59,10 @@ def test_the_same_ranks_in_another_order_are_equal():
     assert ids(fused).index("x") < ids(fused).index("y")
 
 
-def test_members_are_searched_deeper_than_is_wanted_and_once_a_batch():
+def test_members_are_searched_deeper_than_is_wanted_and_once_a_batch(monkeypatch):
+    monkeypatch.setattr(fusion_module, "_DEPTH", 3)
     one, other = Listed("abcde"), Listed("edcba")
-    fusion = FusionRetriever([one, other], FusionSettings(depth=3))
+    fusion = FusionRetriever([one, other])
     assert ids(fusion("q", k=1)) == "c"  # third for both: no first place would find it
     assert len(fusion.batch(["q", "r"], k=5)[1]) == 5
     assert one.asked == [(["q"], 3), (["q", "r"], 5)]
@@ -81,15 +83,9 @@ def test_a_search_that_makes_no_sense_is_refused(query, k):
         FusionRetriever([Listed("ab")])(query, k=k)
 
 
-def test_the_fingerprint_is_of_members_and_settings():
+def test_the_fingerprint_is_of_the_members():
     one, other = Listed("ab"), Listed("cd")
-    made = [
-        FusionRetriever([one, other]),
-        FusionRetriever([other, one]),
-        FusionRetriever([one]),
-        FusionRetriever([one, other], FusionSettings(depth=3)),
-        FusionRetriever([one, other], FusionSettings(constant=3)),
-    ]
+    made = [FusionRetriever([one, other]), FusionRetriever([other, one]), FusionRetriever([one])]
     assert len({fusion.fingerprint for fusion in made}) == len(made)
     assert FusionRetriever([one, other]).fingerprint == made[0].fingerprint
 
