@@ -68,8 +68,7 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
 
 def checkpoint_of(index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint]) -> Checkpoint:
     """Return the checkpoint by which an index was built; ``find`` gives one by its name."""
-    if manifest.checkpoint is None:
-        raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
+    assert manifest.checkpoint is not None
     return unchanged(index, manifest.checkpoint, find(manifest.checkpoint.name))
 
 

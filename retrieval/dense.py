@@ -61,14 +61,13 @@ class DenseSettings:
 class DenseRetriever(NeuralRetriever):
     """The passages whose vectors have the highest product with the query's (Karpukhin et al., EMNLP 2020).
 
-    With normalised vectors the product is the cosine. ``checkpoint`` names the encoder that made them.
+    With normalised vectors the product is the cosine.
     """
 
     name = "dense"
 
     def __init__(self, passages: Passages, fingerprint: str, encoder: SentenceEncoder, index: Any) -> None:
         super().__init__(passages, fingerprint, encoder)
-        self.checkpoint = encoder.checkpoint.name
         self._index = index
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
@@ -98,10 +97,7 @@ def _write(order: Order) -> Written:
     if settings.factory != _FLAT:
         order.report(BuildProgress(f"building {settings.factory}", len(order.passages), len(order.passages)))
         _fill(index, settings, order.folder / _VECTORS, len(order.passages))
-        try:
-            faiss.write_index(index, str(order.folder / _INDEX))
-        except RuntimeError as problem:
-            raise OSError(f"{order.folder / _INDEX} cannot be written: {problem}") from problem
+        faiss.write_index(index, str(order.folder / _INDEX))
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **asdict(settings), **asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
 

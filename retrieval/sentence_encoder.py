@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from ..common.errors import CheckpointError
 from .checkpoints import Checkpoint, find_checkpoint, minilm_folder
 from .encoders import TextEncoder, load_model, precision_of
 from .sentence_usage import Usage
@@ -46,8 +45,6 @@ class SentenceEncoder(TextEncoder):
                 if it computes with that, else float32.
         """
         model, tokenizer, device = load_model("AutoModel", checkpoint.folder)
-        if tokenizer.pad_token_id is None:
-            raise CheckpointError(f"{checkpoint.folder} cannot be used as a sentence encoder: it has no padding token.")
         return cls(checkpoint, usage, precision_of(precision, device, "float16"), model, tokenizer)
 
     @property
@@ -67,8 +64,6 @@ class SentenceEncoder(TextEncoder):
 
     def queries(self, queries: Sequence[str]) -> torch.Tensor:
         """Return (queries, dim) float32, on the CPU; a query is read up to the encoder's window."""
-        if not queries:
-            return torch.empty(0, self.dim)
         with self._lock:
             ids = self._tokenizer([self.usage.query_prefix + query for query in queries], verbose=False)["input_ids"]
         self._warn_of_length(map(len, ids), self.window)

@@ -47,8 +47,6 @@ class SpanModel(torch.nn.Module):
     def on_encoder(cls, name: str | Path) -> tuple[SpanModel, Any]:
         """Return an untrained reader over an encoder, and its tokenizer; torch's random state draws the heads."""
         encoder, tokenizer, chosen = load_model("AutoModel", name)
-        if not getattr(encoder.config, "hidden_size", None):
-            raise CheckpointError(f"{name} is no BERT-like encoder: its configuration has no hidden size.")
         return cls(encoder).to(chosen), tokenizer
 
     @classmethod

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from typing import get_args
 
 from pydantic import ValidationError
 
@@ -18,7 +17,7 @@ from ..evaluation.records import Record
 from ..evaluation.run_file import writing
 from ..evaluation.stored_runs import records_of, steps_of
 from ..lm.episode import EpisodeStep
-from ..pages.asked_question import AskedQuestion, State
+from ..pages.asked_question import AskedQuestion
 from ..programs import ReasoningTree
 
 logger = logging.getLogger(__name__)
@@ -112,8 +111,6 @@ def _record(asked: AskedQuestion) -> Record:
 
 def _asked(record: Record, program: str, *, simulated: bool) -> AskedQuestion:
     beside = {name: value for name, value in record.extras.items() if name in _BESIDE}
-    if beside["state"] not in get_args(State):
-        beside["state"] = "stopped"
     return AskedQuestion(
         program=program,
         tree=record.tree or ReasoningTree(question=record.question),

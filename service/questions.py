@@ -266,8 +266,6 @@ class Service:
         examples: Sequence[str] = (),
         traces: Callable[[], AbstractContextManager[None]] = nullcontext,
     ):
-        if not programs:
-            raise QuestreeError("Name at least one program to serve.")
         self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
         self.examples, self.traces = examples, traces
         self._lm: dspy.BaseLM = lm or dspy.settings.lm

@@ -66,17 +66,15 @@ class CorpusSource:
         """Yield passages that are there already, and then those of the corpus, whose ids must be new."""
         seen = set[str]()
         yield from _once(behind, seen)
-        if not isinstance(self._corpus, (str, Path)):
-            yield from _once(self._corpus, seen)
-            return
-        path, count = Path(self._corpus), 0
-        for passage in _passages(path, self._form, seen, self.bad if self._skip_bad else None):
-            count += 1
-            yield passage
+        before, corpus = len(seen), self._corpus
+        if isinstance(corpus, (str, Path)):
+            yield from _passages(Path(corpus), self._form, seen, self.bad if self._skip_bad else None)
+        else:
+            yield from _once(corpus, seen)
         if self.bad:
-            logger.warning("%s", _described(path, self.bad))
-        if not count:
-            raise CorpusError(f"{path} holds no passage. Expected one JSON object or tab-separated passage a line.")
+            logger.warning("%s", _described(self.name, self.bad))
+        if len(seen) == before:
+            raise CorpusError(f"{self.name} holds no passage. Of a file, each line is a JSON object or tab-separated.")
 
 
 def read_corpus(path: str | Path, *, corpus_format: str | None = None, skip_bad: bool = False) -> CorpusSource:
@@ -162,7 +160,7 @@ def named_format(name: str) -> CorpusFormat:
     return FORMATS[name]
 
 
-def _described(file: Path, bad: list[BadLine]) -> str:
+def _described(file: str, bad: list[BadLine]) -> str:
     """Return a sentence on the lines that were left out of a corpus."""
     named = "; ".join(f"line {line.number}: {line.problem}" for line in bad[:_NAMED_IN_A_WARNING])
     more = len(bad) - _NAMED_IN_A_WARNING

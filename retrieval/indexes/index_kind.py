@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...common.errors import CorpusError, QuestreeError, unknown_name
+from ...common.errors import QuestreeError, unknown_name
 from ..base import IndexRetriever
 from ..passage import Passage
 from .contents import CheckpointRecord, CorpusRecord, IndexManifest, PassageStore, write_passages
@@ -57,8 +57,6 @@ def store_corpus(
             yield passage
 
     count, digest = write_passages(folder, passages())
-    if not count:
-        raise CorpusError("The corpus holds no passage: there is nothing to index.")
     name, skipped = (f"{record.name} + {source.name}", record.skipped) if record else (source.name, 0)
     return CorpusRecord(name=name, sha256=digest, passages=count, skipped=skipped + len(source.bad))
 
@@ -133,9 +131,7 @@ class IndexKind:
         return named_settings(self.name, self.settings, stored)
 
     def settings_of(self, given: Mapping[str, Any]) -> Any:
-        """Return the settings of these names and values, or None for the defaults if none are given."""
-        if not given:
-            return None
+        """Return the settings of these names and values."""
         if self.settings is None:
             raise QuestreeError(f"An index of kind {self.name} has no settings.")
         return named_settings(self.name, self.settings, given)

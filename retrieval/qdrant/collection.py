@@ -199,11 +199,7 @@ class Collection:
         for first in range(0, count, _PAGE):
             positions = range(first, min(first + _PAGE, count))
             found = self.ask(lambda client, some=positions: client.retrieve(name, some))  # type: ignore[misc]
-            by_position = {int(point.id): point for point in found}
-            for position in positions:
-                if position not in by_position:
-                    raise IndexRefused(f"{self.address} is damaged: passage {position} is missing. Build it again.")
-                yield passage_of(by_position[position], self.address)
+            yield from map(passage_of, sorted(found, key=lambda point: int(point.id)))
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
         """Return the points that each request finds."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import PositiveInt, ValidationError
+from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from ...common.errors import IndexRefused
 from ..passage import Passage
 from .words import Words
 
@@ -93,9 +92,6 @@ def point_of(position: int, passage: Passage, words: Words, rows: Any) -> models
     return models.PointStruct(id=position, vector=vectors, payload=passage.model_dump(include={"id", "title", "text"}))
 
 
-def passage_of(point: models.Record | models.ScoredPoint, address: object) -> Passage:
+def passage_of(point: models.Record | models.ScoredPoint) -> Passage:
     """Return the passage of a point."""
-    try:
-        return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})
-    except ValidationError:
-        raise IndexRefused(f"{address} holds a point that questree did not write: {point.id}.") from None
+    return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})

@@ -47,11 +47,8 @@ class QdrantRetriever(Retriever):
         manifest = state.manifest
         self.fingerprint, self._passages = manifest.fingerprint, manifest.corpus.passages
         self.remote = self._collection.address.folder is None
-        try:
-            self.settings = QdrantSettings(**manifest.settings["qdrant"])
-            self._words = BM25Settings(**manifest.settings["bm25"])
-        except (KeyError, TypeError, ValueError) as problem:
-            raise IndexRefused(f"{address} is foreign: its settings are not known here ({problem}).") from problem
+        self.settings = QdrantSettings(**manifest.settings["qdrant"])
+        self._words = BM25Settings(**manifest.settings["bm25"])
         self.encoder = Encoder.load(checkpoint_of(address, manifest, find_checkpoint))
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
         self.place = partial(reopened, QdrantRetriever, str(self._collection.address), self.fingerprint)
@@ -80,7 +77,7 @@ class QdrantRetriever(Retriever):
             requests = [self._request(rows, words[number], k) for number, rows in zip(some, embedded, strict=True)]
             for number, points in zip(some, self._collection.query(requests), strict=True):
                 ordered = sorted(points, key=lambda point: (-point.score, point.id))  # of equal ones the earlier first
-                found[number] = [passage_of(point, self._collection.address) for point in ordered]
+                found[number] = [passage_of(point) for point in ordered]
         if asked:
             self._check_unchanged()
         return found
