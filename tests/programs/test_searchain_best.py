@@ -1,12 +1,16 @@
 """SearChain as it is by default, call by call on hand-made cases."""
 
 import json
+from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
+import dspy
 import pytest
-from fakes import ListReader, ListRetriever
+from fakes import GivingRetriever, ListReader, ListRetriever
 
-from questree.programs import SearChain, SearChainSettings
+from questree.programs import Node, ReasoningTree, SearChain, SearChainSettings
+from questree.programs.filled_queries import replaced
 from questree.programs.modules.chain_of_query import tells
 from questree.programs.modules.reader import LMReader
 from questree.programs.modules.verdict import independent_passages, sentence_with
@@ -19,6 +23,7 @@ AUTHOR, BIRTH, RIVER = (
     "Where was Franz Kafka born?",
     "Which river flows through Prague?",
 )
+BORN, FLOWS = "Where was #1 born?", "Which river flows through #2?"
 PASSAGES = {
     AUTHOR: "It was long forgotten. The Metamorphosis is a novella by Franz Kafka.",
     BIRTH: "Franz Kafka was born in Prague.",
@@ -30,41 +35,60 @@ TOLD = {
 }
 
 
-def planned(query: str, recalled: str | None = None, sure: bool = False) -> dict[str, object]:
-    return {"query": query, "recalled": recalled, "sure": sure}
-
-
-def plan(*recalled: str | None) -> dict[str, object]:
-    steps = zip((AUTHOR, "Where was #1 born?", "Which river flows through #2?"), recalled, strict=True)
-    return {"planned_chain": [planned(query, answer, answer is not None) for query, answer in steps]}
-
-
 def verdict(verdict: str, found: str = "", remembered: str = "") -> dict[str, object]:
     return {"passage_number": int(bool(found)), "found": found, "verdict": verdict, "remembered": remembered}
 
 
-def searchain(passages=PASSAGES, reader=None, **settings) -> SearChain:
-    return SearChain(ListRetriever(passages), reader, SearChainSettings(**settings))
+supports, contradicts = partial(verdict, "supports"), partial(verdict, "contradicts")
+SILENT, NO_REST = verdict("silent"), {"rest": []}
 
 
-def test_what_was_recalled_and_supported_is_cited_step_by_step(scripted):
-    supported = [verdict("supports", found) for found in ("Franz Kafka", "Prague", "Vltava")]
-    engine = scripted(plan("Franz Kafka", "Prague", "Vltava"), *supported, TOLD)
-    prediction = searchain()(question=QUESTION)
-    assert len(engine.prompts) == 5
-    assert prediction.answer == "Vltava"
-    assert [node.source for node in prediction.tree.nodes] == ["lm", "lm", "lm"]
-    assert [passage.text for passage in prediction.references] == list(PASSAGES.values())
-    assert '"support": "The Metamorphosis is a novella by Franz Kafka."' in engine.prompts[-1]
-    assert "forgotten" not in engine.prompts[-1], "the sentence that holds the answer, not the whole passage"
+def planned(query: str, recalled: str | None = None, sure: bool = False) -> dict[str, object]:
+    return {"query": query, "recalled": recalled, "sure": sure}
+
+
+def plan(*recalled: str | None) -> list[tuple[Any, ...]]:
+    return [(query, answer, answer is not None) for query, answer in zip((AUTHOR, BORN, FLOWS), recalled, strict=True)]
+
+
+class Asked(NamedTuple):
+    """What came of the question: the prediction, its last path, the prompts sent and the queries searched for."""
+
+    prediction: dspy.Prediction
+    path: list[Node]
+    prompts: list[str]
+    queries: list[str]
+
+
+@pytest.fixture
+def ask(scripted) -> Callable[..., Asked]:
+    """Ask SearChain, with an LM that plans these steps, gives these replies, and tells the path."""
+
+    def asked(steps, *replies, found=PASSAGES, told=TOLD, question=QUESTION, style="short", reader=None, **settings):
+        engine = scripted({"planned_chain": [planned(*step) for step in steps]}, *replies, told)
+        retriever = ListRetriever(found) if isinstance(found, dict) else found
+        program = SearChain(retriever, reader, SearChainSettings(**settings))
+        prediction = program(question=question, answer_style=style)
+        assert (len(engine.prompts), engine.replies) == (len(replies) + 2, [])
+        return Asked(prediction, prediction.tree.last_path(), engine.prompts, getattr(retriever, "queries", []))
+
+    return asked
+
+
+def test_what_was_recalled_and_supported_is_cited_step_by_step(ask):
+    asked = ask(plan("Franz Kafka", "Prague", "Vltava"), *map(supports, ("Franz Kafka", "Prague", "Vltava")))
+    assert asked.prediction.answer == "Vltava"
+    assert [node.source for node in asked.path] == ["lm", "lm", "lm"]
+    assert [passage.text for passage in asked.prediction.references] == list(PASSAGES.values())
+    assert '"support": "The Metamorphosis is a novella by Franz Kafka."' in asked.prompts[-1]
+    assert "forgotten" not in asked.prompts[-1], "the sentence that holds the answer, not the whole passage"
 
 
 @pytest.mark.parametrize(
     "said", ["Prague [1]", "[1] Prague", "Prague.", "**Prague**", "“Prague”", "Prague【1】", "Prague [Passage 1]"]
 )
-def test_what_is_copied_from_a_passage_is_found_in_it_whatever_stands_round_it(said, scripted):
-    scripted({"planned_chain": [planned(BIRTH)]}, verdict("supports", said), TOLD)
-    (_, node) = searchain()(question=QUESTION).tree.nodes
+def test_what_is_copied_from_a_passage_is_found_in_it_whatever_stands_round_it(said, ask):
+    (node,) = ask([(BIRTH,)], supports(said)).path
     assert (node.source, node.support) == ("completed", PASSAGES[BIRTH])
 
 
@@ -77,22 +101,12 @@ def test_what_is_copied_from_a_passage_is_found_in_it_whatever_stands_round_it(s
         ("Who wrote the film Unknown?", "Unknown", "supports", None),
     ],
 )
-def test_unknown_is_found_where_the_passage_has_this_title(query, said, stance, answer, scripted):
-    class Films(ListRetriever):
-        def __call__(self, query: str, k: int = 1) -> list[Passage]:
-            self.queries.append(query)
-            return [Passage(id="p", title="Unknown (2011 film)", text="It is a film of 2011.")]
-
-    scripted(
-        {"planned_chain": [planned(query), planned("Who played in #1?")]},
-        verdict(stance, said),
-        *([] if answer else [{"rest": []}]),
-        verdict("supports", "film"),
-        TOLD,
-    )
-    prediction = SearChain(films := Films({}))(question=QUESTION)
-    assert prediction.tree.last_path()[0].answer == answer
-    assert films.queries[1] == f"Who played in {answer or f'(the answer to: {query[:-1]})'}?"
+def test_unknown_is_found_where_the_passage_has_this_title(query, said, stance, answer, ask):
+    films = GivingRetriever([Passage(id="p", title="Unknown (2011 film)", text="It is a film of 2011.")])
+    rest = [] if answer else [NO_REST]
+    asked = ask([(query,), ("Who played in #1?",)], verdict(stance, said), *rest, supports("film"), found=films)
+    assert asked.path[0].answer == answer
+    assert asked.path[1].query == f"Who played in {answer or f'(the answer to: {query[:-1]})'}?"
 
 
 @pytest.mark.parametrize(
@@ -104,14 +118,13 @@ def test_unknown_is_found_where_the_passage_has_this_title(query, said, stance, 
         ("Kafka, 1883", "lm"),  # of a date, each part may stand in the passage by itself
     ],
 )
-def test_listed_names_stand_in_a_passage_each_by_itself(said, source, scripted):
-    scripted({"planned_chain": [planned(BIRTH)]}, {**verdict("supports", "-"), "found": said}, TOLD)
+def test_listed_names_stand_in_a_passage_each_by_itself(said, source, ask):
     text = "Kafka was born in 1883. In Prague he met Weltsch, and with Max Brod he travelled."
-    node = searchain({BIRTH: text})(question=QUESTION).tree.nodes[-1]
+    (*_, node) = ask([(BIRTH,)], {**supports("-"), "found": said}, found={BIRTH: text}).path
     assert (node.source, node.support) == (source, text if source == "completed" else None)
 
 
-def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_it(scripted):
+def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_it(ask):
     class Scored(ListRetriever):
         def __call__(self, query: str, k: int = 1) -> list[Passage]:
             self.queries.append(query)
@@ -119,141 +132,129 @@ def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_
             return [Passage(id="p", text=text, score=float(len(self.queries)))]
 
     told = {"final_content": "Franz Kafka was born in Prague [1]. It lies on the Vltava [1].", "answer": "Vltava"}
-    plan = {"planned_chain": [planned(BIRTH, "Prague", True), planned(RIVER, "Vltava", True)]}
-    scripted(plan, verdict("supports", "Prague"), verdict("supports", "Vltava"), told)
-    prediction = SearChain(Scored({}))(question=QUESTION)
-    assert prediction.final_content == told["final_content"]
-    assert len(prediction.references) == 1
+    steps = [(BIRTH, "Prague", True), (RIVER, "Vltava", True)]
+    prediction = ask(steps, supports("Prague"), supports("Vltava"), found=Scored({}), told=told).prediction
+    assert (prediction.final_content, len(prediction.references)) == (told["final_content"], 1)
 
 
-def test_where_no_query_is_planned_the_question_is_looked_up(scripted):
-    scripted({"planned_chain": []}, verdict("supports", "Vltava"), TOLD)
-    prediction = searchain({QUESTION: PASSAGES[RIVER]})(question=QUESTION)
-    assert [(node.query, node.answer) for node in prediction.tree.last_path()] == [(QUESTION, "Vltava")]
-
-
-def test_what_is_found_is_filled_into_later_queries_without_asking_the_lm_for_a_new_rest(scripted):
-    found = [verdict("supports", answer) for answer in ("Franz Kafka", "Prague", "Vltava")]
-    engine = scripted(plan(None, None, None), *found, TOLD)
-    program = searchain()
-    prediction = program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, BIRTH, RIVER]
-    assert [node.source for node in prediction.tree.last_path()] == ["completed"] * 3
-    assert len(engine.prompts) == 5
-
-
-def test_a_contradicted_answer_is_corrected_and_what_was_recalled_after_it_is_dropped(scripted):
-    engine = scripted(
-        plan("Franz Kafka", "Vienna", "Danube"),
-        verdict("supports", "Franz Kafka"),
-        verdict("contradicts", "Prague"),
-        verdict("supports", "Vltava"),
-        TOLD,
-    )
-    prediction = searchain()(question=QUESTION)
-    path = prediction.tree.last_path()
-    assert [(node.answer, node.source) for node in path] == [
-        ("Franz Kafka", "lm"),
-        ("Prague", "corrected"),
-        ("Vltava", "completed"),
-    ]
-    assert "Danube" not in engine.prompts[3], "it was the answer to another query"
-    assert "Vienna" not in engine.prompts[4]
-
-
-BORN = planned("Where was #1 born?")
-DESCRIBED = "Where was (the answer to: Who wrote The Metamorphosis) born?"
-SAYING = "a writer of Prague who worked for an insurance company"
-SILENT, NO_REST = verdict("silent"), {"rest": []}
+GUESSED = {"Where was Max Brod born?": "Max Brod was born in Prague.", AUTHOR: "A novella."}
 
 
 @pytest.mark.parametrize(
-    ("chain", "replies", "found", "queries"),
+    ("steps", "replies", "found", "path"),
+    [
+        ([], [supports("Vltava")], {QUESTION: PASSAGES[RIVER]}, [(QUESTION, "Vltava", "completed")]),
+        (
+            plan(None, None, None),
+            [supports("Franz Kafka"), supports("Prague"), supports("Vltava")],
+            PASSAGES,
+            [(AUTHOR, "Franz Kafka", "completed"), (BIRTH, "Prague", "completed"), (RIVER, "Vltava", "completed")],
+        ),
+        (
+            plan("Franz Kafka", "Vienna", "Danube"),
+            [supports("Franz Kafka"), contradicts("Prague"), supports("Vltava")],
+            PASSAGES,
+            [(AUTHOR, "Franz Kafka", "lm"), (BIRTH, "Prague", "corrected"), (RIVER, "Vltava", "completed")],
+        ),
+        (
+            [
+                (AUTHOR, "Max Brod", True),
+                ("Where was Max Brod born?", "Brno", True),
+                ("Which river flows through Brno?", "Svratka", True),
+            ],
+            [contradicts("Franz Kafka"), supports("Prague"), supports("Vltava")],
+            PASSAGES,
+            [(AUTHOR, "Franz Kafka", "corrected"), (BIRTH, "Prague", "completed"), (RIVER, "Vltava", "completed")],
+        ),
+        (
+            plan(None, None, None),
+            [supports("Franz Kafka"), verdict("silent", remembered="Prague"), supports("Vltava")],
+            PASSAGES,
+            [(AUTHOR, "Franz Kafka", "completed"), (BIRTH, "Prague", "lm"), (RIVER, "Vltava", "completed")],
+        ),
+        (
+            [("Who wrote it?",)],
+            [{"rest": [planned(AUTHOR, "Franz Kafka")]}],
+            {},
+            [(AUTHOR, "Franz Kafka", "lm")],
+        ),
+    ],
+    ids=["no plan", "found", "corrected", "two steps after a correction", "remembered", "a search that finds nothing"],
+)
+def test_what_is_found_is_filled_into_later_queries_without_a_call_for_a_new_rest(ask, steps, replies, found, path):
+    asked = ask(steps, *replies, found=found)
+    assert [(node.query, node.answer, node.source) for node in asked.path] == path
+    assert asked.queries[-1] == path[-1][0]
+    told = " ".join(asked.prompts[-2:])
+    assert [word for word in ("Danube", "Vienna", "Svratka", "Brno") if word in told] == [], "answers to other queries"
+
+
+DESCRIBED = "Where was (the answer to: Who wrote The Metamorphosis) born?"
+SAYING = "a writer of Prague who worked for an insurance company"
+NOTHING = {AUTHOR: "A novella.", DESCRIBED: "Nothing."}
+
+
+@pytest.mark.parametrize(
+    ("steps", "replies", "found", "queries"),
     [
         (
-            [planned(BIRTH, "Vienna"), planned("Which river flows through Vienna?", "Danube")],
-            [verdict("contradicts", "Prague"), verdict("supports", "Vltava")],
+            [(BIRTH, "Vienna"), ("Which river flows through Vienna?", "Danube")],
+            [contradicts("Prague"), supports("Vltava")],
             PASSAGES,
             [BIRTH, RIVER],
         ),
+        ([(AUTHOR,), (BORN,)], [SILENT, NO_REST, SILENT, NO_REST], NOTHING, [AUTHOR, DESCRIBED]),
+        ([(AUTHOR, SAYING), (BORN,)], [SILENT, SILENT, NO_REST], NOTHING, [AUTHOR, f"{AUTHOR} {SAYING}", DESCRIBED]),
         (
-            [planned(AUTHOR), BORN],
-            [SILENT, NO_REST, SILENT, NO_REST],
-            {AUTHOR: "A novella.", DESCRIBED: "Nothing."},
-            [AUTHOR, DESCRIBED],
-        ),
-        (
-            [planned(AUTHOR, SAYING), BORN],
-            [SILENT, SILENT],
-            {AUTHOR: "A novella.", DESCRIBED: "Nothing."},
-            [AUTHOR, f"{AUTHOR} {SAYING}", DESCRIBED],
-        ),
-        (
-            [planned(AUTHOR, SAYING), BORN],
-            [verdict("supports", SAYING), SILENT],
+            [(AUTHOR, SAYING), (BORN,)],
+            [supports(SAYING), SILENT, NO_REST],
             {AUTHOR: f"It is by {SAYING}.", f"Where was {SAYING} born?": "Nothing."},
             [AUTHOR, f"Where was {SAYING} born?"],
         ),
         (
-            [planned(AUTHOR), BORN],
-            [verdict("supports", "Min Dikkha (r. 1554–56)"), verdict("supports", "Prague")],
+            [(AUTHOR,), (BORN,)],
+            [supports("Min Dikkha (r. 1554–56)"), supports("Prague")],
             {AUTHOR: "By Min Dikkha (r. 1554–56).", "Where was Min Dikkha born?": "In Prague."},
             [AUTHOR, "Where was Min Dikkha born?"],
         ),
     ],
     ids=["a corrected answer", "no answer", "a long guess", "a long fact", "a king without the years of his reign"],
 )
-def test_what_stands_in_later_queries(scripted, chain, replies, found, queries):
-    engine = scripted({"planned_chain": chain}, *replies, TOLD)
-    program = searchain(found)
-    program(question=QUESTION)
-    assert program.retriever.queries == queries
-    assert QUESTION in engine.prompts[1], "a check sees the question"
+def test_what_stands_in_later_queries(ask, steps, replies, found, queries):
+    asked = ask(steps, *replies, found=found)
+    assert asked.queries == queries
+    assert QUESTION in asked.prompts[1], "a check sees the question"
 
 
-MALLE = "Where was Louis Malle born?"
 TEXAS = "Were Louis Malle and the director of Paris, Texas born in the same country?"
+FILM, SPACE = "Who directed Paris, Texas?", "Did 2001: A Space Odyssey come out before his first film?"
+OSCAR = "Which film won the Oscar in {}?"
 
 
 @pytest.mark.parametrize(
-    ("question", "recalled", "found", "written", "searched"),
+    ("question", "old", "new", "queries"),
     [
-        (TEXAS, "Paris", "Thumeries", ["Who directed Paris, Texas?"], ["Who directed Paris, Texas?"]),
-        (
-            TEXAS,
-            "Paris",
-            "Thumeries",
-            ["Who directed Paris, Texas?", "In which country is Paris?"],
-            ["Who directed Paris, Texas?", "In which country is Thumeries?"],
-        ),
-        (
-            "Did 2001: A Space Odyssey come out before his first film?",
-            "2001",
-            "1982",
-            ["Who directed 2001: A Space Odyssey?", "Which film won the Oscar in 2001?"],
-            ["Who directed 2001: A Space Odyssey?", "Which film won the Oscar in 1982?"],
-        ),
-        ("Is Paris older than his birthplace?", "Paris", "Thumeries", ["How old is Paris?"], ["How old is Paris?"]),
-        ("is paris older?", "Paris", "Thumeries", ["How old is Paris?"], ["How old is Paris?"]),
-        ("Older: Lyon, Paris, or it?", "Paris", "Thumeries", ["How old is Paris?"], ["How old is Paris?"]),
-        ("What is there?", "Paris", "Thumeries", ["Who is Paris's mayor?"], ["Who is Thumeries's mayor?"]),
-        ("What is there?", "Paris", "Thumeries", ["Who is a Parisian?"], ["Who is a Parisian?"]),
-        ("Who won Paris–Roubaix?", "Paris", "Thumeries", ["Who won Paris–Roubaix?"], ["Who won Paris–Roubaix?"]),
-        ("Who told us?", "US", "UK", ["Who told us?"], ["Who told us?"]),
-        ("Who led it?", "US", "UK", ["Who led the US, which told us?"], ["Who led the UK, which told us?"]),
-        ("Who led them?", "The Beatles", "Queen", ["Who led the Beatles?"], ["Who led Queen?"]),
-        ("How high is it?", "5", "7", ["What is 3.5 or 5,000 m or 5?"], ["What is 3.5 or 5,000 m or 7?"]),
-        ("How many?", "2", "7", ["Who is it?", "What is #2 of 2?"], ["Who is it?", "What is x of 7?"]),
+        (TEXAS, "Paris", "Thumeries", {FILM: FILM}),
+        (TEXAS, "Paris", "Thumeries", {FILM: FILM, "In which country is Paris?": "In which country is Thumeries?"}),
+        (SPACE, "2001", "1982", {"Who made 2001: A Space Odyssey?": None, OSCAR.format(2001): OSCAR.format(1982)}),
+        ("Is Paris older than his birthplace?", "Paris", "Thumeries", {"How old is Paris?": None}),
+        ("is paris older?", "Paris", "Thumeries", {"How old is Paris?": None}),
+        ("Older: Lyon, Paris, or it?", "Paris", "Thumeries", {"How old is Paris?": None}),
+        ("What is there?", "Paris", "Thumeries", {"Who is Paris's mayor?": "Who is Thumeries's mayor?"}),
+        ("What is there?", "Paris", "Thumeries", {"Who is a Parisian?": None}),
+        ("Who won Paris–Roubaix?", "Paris", "Thumeries", {"Who won Paris–Roubaix?": None}),
+        ("Who told us?", "US", "UK", {"Who told us?": None}),
+        ("Who led it?", "US", "UK", {"Who led the US, which told us?": "Who led the UK, which told us?"}),
+        ("Who led them?", "The Beatles", "Queen", {"Who led the Beatles?": "Who led Queen?"}),
+        ("How high is it?", "5", "7", {"What is 3.5 or 5,000 m or 5?": "What is 3.5 or 5,000 m or 7?"}),
+        ("How many?", "2", "7", {"What is #2 of 2?": "What is #2 of 7?"}),
     ],
 )
-def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(
-    scripted, question, recalled, found, written, searched
-):
-    chain = {"planned_chain": [planned(MALLE, recalled, True), *(planned(query, "x", True) for query in written)]}
-    scripted(chain, verdict("contradicts", found), *[verdict("silent")] * len(written), TOLD)
-    program = searchain({MALLE: f"It is {found}."} | dict.fromkeys(searched, "Nothing of it."))
-    program(question=question)
-    assert program.retriever.queries == [MALLE, *searched]
+def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(question, old, new, queries):
+    tree = ReasoningTree(question=question)
+    for query in queries:
+        tree.grow(None, query=query)
+    assert [replaced(tree, query, old, new) for query in queries] == [told or query for query, told in queries.items()]
 
 
 @pytest.mark.parametrize(
@@ -270,28 +271,17 @@ def test_a_mark_stands_where_the_text_tells_the_answer_whatever_joins_its_words(
     assert tells(fragment, answer) is told
 
 
-def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
-    engine = scripted(
+def test_an_answer_that_no_passage_holds_is_told_without_a_mark(ask):
+    asked = ask(
         plan("Franz Kafka", "Prague", "Vltava"),
-        verdict("silent"),
-        verdict("supports", "in the city of Brno"),  # does not stand in the passage
-        verdict("supports", "Vltava"),
-        {"final_content": "Franz Kafka [1], Prague [1], and the Vltava [1].", "answer": "Vltava"},
+        SILENT,
+        supports("in the city of Brno"),  # does not stand in the passage
+        supports("Vltava"),
+        told={"final_content": "Franz Kafka [1], Prague [1], and the Vltava [1].", "answer": "Vltava"},
     )
-    prediction = searchain()(question=QUESTION)
-    assert engine.prompts[-1].count('"mark": null') == 2
-    assert prediction.final_content == "Franz Kafka, Prague, and the Vltava [1]."
-    assert [passage.text for passage in prediction.references] == [PASSAGES[RIVER]]
-
-
-def test_a_later_query_that_was_written_out_follows_a_correction_two_steps_before_it(scripted):
-    born, flows = "Where was Max Brod born?", "Which river flows through Brno?"
-    steps = [(AUTHOR, "Max Brod"), (born, "Brno"), (flows, "Svratka")]
-    verdicts = [verdict("contradicts", "Franz Kafka"), verdict("supports", "Prague"), verdict("supports", "Vltava")]
-    scripted({"planned_chain": [planned(*step, sure=True) for step in steps]}, *verdicts, TOLD)
-    prediction = searchain()(question=QUESTION)
-    assert [node.query for node in prediction.tree.last_path()] == [AUTHOR, BIRTH, RIVER]
-    assert prediction.final_content == TOLD["final_content"]
+    assert asked.prompts[-1].count('"mark": null') == 2
+    assert asked.prediction.final_content == "Franz Kafka, Prague, and the Vltava [1]."
+    assert [passage.text for passage in asked.prediction.references] == [PASSAGES[RIVER]]
 
 
 @pytest.mark.parametrize(
@@ -313,119 +303,103 @@ def test_the_lm_as_reader_may_quote_what_it_copies(scripted, span, read):
     assert (found.text, found.score > LMReader.threshold) == (read, bool(read))
 
 
-def test_where_nothing_is_found_the_lm_plans_anew_and_once_for_all_rounds(scripted):
-    engine = scripted(
+def test_where_nothing_is_found_the_lm_plans_anew_and_once_for_all_rounds(ask):
+    author = "Who is the author of the novella The Metamorphosis?"
+    asked = ask(
         plan(None, None, None),
-        verdict("silent"),
-        {"rest": [planned("Who is the author of the novella The Metamorphosis?"), planned("Where was #1 born?")]},
-        verdict("silent"),
-        {"rest": []},
-        verdict("silent"),
-        {"final_content": "It was not found.", "answer": "not known"},
+        SILENT,
+        {"rest": [planned(author), planned(BORN)]},
+        SILENT,
+        NO_REST,
+        SILENT,
+        NO_REST,
+        found={AUTHOR: "A novel.", author: "A novella.", f"Where was (the answer to: {author[:-1]}) born?": "Nothing."},
+        told={"final_content": "It was not found.", "answer": "not known"},
     )
-    passages = {**PASSAGES, "Who is the author of the novella The Metamorphosis?": "A novella."}
-    described = "Where was (the answer to: Who is the author of the novella The Metamorphosis) born?"
-    prediction = searchain({**passages, described: "Nothing."})(question=QUESTION)
-    assert "Who wrote The Metamorphosis?" in engine.prompts[2]
-    assert '["Where was #1 born?", "Which river flows through #2?"]' in engine.prompts[2], "as the plan has them"
-    assert prediction.answer == "", "words that say that there is no answer are none"
-    assert prediction.references == []
+    assert "Who wrote The Metamorphosis?" in asked.prompts[2]
+    assert f'["{BORN}", "{FLOWS}"]' in asked.prompts[2], "as the plan has them"
+    assert (asked.prediction.answer, asked.prediction.references) == ("", []), "not known is no answer"
 
 
-def test_a_new_plan_is_told_which_solved_steps_are_guesses(scripted):
-    guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?"), planned(RIVER)]}
-    born = "Where was Max Brod born?"
-    engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), verdict("silent"), {"rest": []}, TOLD)
-    searchain({AUTHOR: "A novella.", born: "Max Brod was born in Prague.", RIVER: "A river."})(question=QUESTION)
-    solved = json.loads(engine.prompts[4].split("[[ ## solved ## ]]\n")[1].split("\n")[0])
-    assert solved == [
+def shown(prompt: str, field: str) -> Any:
+    return json.loads(prompt.split(f"[[ ## {field} ## ]]\n")[1].split("\n")[0])
+
+
+def test_a_new_plan_is_told_which_solved_steps_are_guesses(ask):
+    steps, found = [(AUTHOR, "Max Brod"), (BORN,), (RIVER,)], {**GUESSED, RIVER: "A river."}
+    asked = ask(steps, SILENT, supports("Prague"), SILENT, NO_REST, found=found)
+    assert shown(asked.prompts[4], "solved") == [
         {"query": AUTHOR, "answer": "Max Brod", "sure": False},
-        {"query": born, "answer": "Prague", "sure": False},
+        {"query": "Where was Max Brod born?", "answer": "Prague", "sure": False},
     ], "the second rests on the first"
 
 
-def test_where_a_search_finds_no_passage_at_all_the_lm_plans_anew_as_well(scripted):
-    engine = scripted({"planned_chain": [planned("Who wrote it?")]}, {"rest": [planned(AUTHOR, "Franz Kafka")]}, TOLD)
-    prediction = searchain(passages={})(question=QUESTION)
-    assert "Who wrote it?" in engine.prompts[1]
-    assert [node.answer for node in prediction.tree.last_path()] == ["Franz Kafka"]
+def test_what_rests_on_a_guess_is_told_as_a_guess(ask):
+    asked = ask([(AUTHOR, "Max Brod"), (BORN,)], SILENT, supports("Prague"), found=GUESSED)
+    assert asked.queries == [AUTHOR, f"{AUTHOR} Max Brod", "Where was Max Brod born?"]
+    first, second = shown(asked.prompts[-1], "steps")
+    assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "title": None, "support": None, "sure": False}
+    assert (second["answer"], second["mark"], second["sure"]) == ("Prague", 1, False)
+    assert second["title"] == asked.prediction.passages[-1].title != ""
 
 
-def test_revisions_end_with_the_rounds_and_the_rest_is_looked_up(scripted):
-    chain = {"planned_chain": [planned(AUTHOR), planned(BIRTH, "Prague")]}
-    engine = scripted(chain, verdict("silent"), verdict("supports", "Prague"), TOLD)
-    prediction = searchain({**PASSAGES, AUTHOR: "Nothing of it."}, max_rounds=1)(question=QUESTION)
-    assert len(engine.prompts) == 4
-    assert [node.stance for node in prediction.tree.nodes] == ["silent", "supports"]
+def test_revisions_end_with_the_rounds_and_the_rest_is_looked_up(ask):
+    steps, found = [(AUTHOR,), (BIRTH, "Prague")], {**PASSAGES, AUTHOR: "Nothing of it."}
+    asked = ask(steps, SILENT, supports("Prague"), found=found, max_rounds=1)
+    assert [node.stance for node in asked.prediction.tree.nodes] == ["silent", "supports"]
 
 
-def test_no_verdict_is_asked_that_nothing_uses(scripted):
-    engine = scripted(plan("Franz Kafka", "Prague", "Vltava"), TOLD)
-    prediction = searchain(verification=False)(question=QUESTION)
-    assert len(engine.prompts) == 2
-    assert prediction.references == []
-    engine = scripted({"planned_chain": [planned(AUTHOR)]}, TOLD)
-    searchain(completion=False)(question=QUESTION)
-    assert len(engine.prompts) == 2
+@pytest.mark.parametrize(("steps", "off"), [(plan("Kafka", "x", "y"), "verification"), ([(AUTHOR,)], "completion")])
+def test_no_verdict_is_asked_that_nothing_uses(ask, steps, off):
+    asked = ask(steps, **{off: False})
+    assert (len(asked.prompts), asked.prediction.references) == (2, [])
 
 
 @pytest.mark.parametrize("sure", [True, False])
 @pytest.mark.parametrize("part", ["verification", "completion"])
-def test_what_the_lm_is_sure_of_is_verified_and_what_it_guesses_is_completed(scripted, part, sure):
+def test_what_the_lm_is_sure_of_is_verified_and_what_it_guesses_is_completed(ask, part, sure):
     checked = sure == (part == "completion")  # the part that is on does it
-    engine = scripted(
-        {"planned_chain": [planned(BIRTH, "Vienna", sure)]}, *[verdict("contradicts", "Prague")] * checked, TOLD
-    )
-    last = searchain(**{part: False})(question=QUESTION).tree.last_path()[-1]
+    last = ask([(BIRTH, "Vienna", sure)], *[contradicts("Prague")] * checked, **{part: False}).path[-1]
     corrected = ("Prague", "corrected" if sure else "completed")
     assert (last.answer, last.source) == (corrected if checked else ("Vienna", "lm"))
-    assert len(engine.prompts) == 2 + checked
 
 
-def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(scripted):
-    repeated = {"planned_chain": [planned(BIRTH, "Vienna"), planned(BIRTH, "Vienna")]}
-    engine = scripted(repeated, verdict("contradicts", "Prague"), {"final_content": "Prague [1].", "answer": "Prague"})
-    prediction = searchain()(question=QUESTION)
-    assert len(engine.prompts) == 3
-    assert engine.prompts[-1].count('"answer": "Prague"') == 1
-    assert "Vienna" not in engine.prompts[-1]
-    assert len(prediction.references) == 1
+def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(ask):
+    told = {"final_content": "Prague [1].", "answer": "Prague"}
+    asked = ask([(BIRTH, "Vienna"), (BIRTH, "Vienna")], contradicts("Prague"), told=told)
+    assert asked.prompts[-1].count('"answer": "Prague"') == 1
+    assert "Vienna" not in asked.prompts[-1]
+    assert len(asked.prediction.references) == 1
 
 
-def test_what_the_lm_recalls_for_a_query_that_failed_before_is_checked_and_told(scripted):
+def test_what_the_lm_recalls_for_a_query_that_failed_before_is_checked_and_told(ask):
     other = "Which language did Franz Kafka speak?"
-    engine = scripted(
-        {"planned_chain": [planned(BIRTH)]},
-        verdict("silent"),
+    asked = ask(
+        [(BIRTH,)],
+        SILENT,
         {"rest": [planned(other, "German", True), planned(BIRTH, "Prague", True)]},
-        verdict("supports", "German"),
-        verdict("silent"),
-        {"final_content": "He spoke German [1]. He was born in Prague.", "answer": "Prague"},
+        supports("German"),
+        SILENT,
+        found={BIRTH: "Franz Kafka was born.", other: "Franz Kafka spoke German."},
     )
-    prediction = searchain({BIRTH: "Franz Kafka was born.", other: "Franz Kafka spoke German."})(question=QUESTION)
-    assert [node.answer for node in prediction.tree.last_path()] == ["German", "Prague"]
-    assert f'"query": "{BIRTH}", "answer": "Prague", "mark": null' in engine.prompts[-1]
+    assert [node.answer for node in asked.path] == ["German", "Prague"]
+    assert f'"query": "{BIRTH}", "answer": "Prague", "mark": null' in asked.prompts[-1]
 
 
-def test_a_failed_query_is_not_looked_up_again_where_the_new_plan_numbers_its_answers(scripted):
-    scripted(
-        plan("Franz Kafka", None, None),
-        verdict("supports", "Franz Kafka"),
-        verdict("silent"),
-        {"rest": [planned("Where was #1 born?")]},
-        TOLD,
-    )
-    program = searchain()
-    program(question=QUESTION)
-    assert program.retriever.queries.count(BIRTH) == 1
+def test_a_failed_query_is_not_looked_up_again_where_the_new_plan_numbers_its_answers(ask):
+    steps = [(AUTHOR, "Franz Kafka", True), (BORN,)]
+    asked = ask(steps, supports("Franz Kafka"), SILENT, {"rest": [planned(BORN)]})
+    assert asked.queries == [AUTHOR, BIRTH]
 
 
-def test_a_trained_reader_takes_the_place_of_the_verdict(scripted):
-    spans = {AUTHOR: ("Franz Kafka", 3.0), BIRTH: ("Prague", 3.0), RIVER: ("Vltava", -3.0)}
-    engine = scripted(plan("Franz Kafka", "Vienna", "Danube"), {"rest": []}, TOLD)
-    prediction = searchain(reader=ListReader(spans))(question=QUESTION)
-    assert len(engine.prompts) == 3
-    path = prediction.tree.last_path()
+def test_the_same_prompt_is_not_asked_twice(ask):
+    asked = ask([(AUTHOR,), (AUTHOR,)], SILENT, NO_REST, NO_REST, found={AUTHOR: "A novella."})
+    assert len(asked.prompts) == len(set(asked.prompts))
+
+
+def test_a_trained_reader_takes_the_place_of_the_verdict(ask):
+    reader = ListReader({AUTHOR: ("Franz Kafka", 3.0), BIRTH: ("Prague", 3.0), RIVER: ("Vltava", -3.0)})
+    path = ask(plan("Franz Kafka", "Vienna", "Danube"), NO_REST, reader=reader).path
     assert [(node.answer, node.stance) for node in path[:2]] == [("Franz Kafka", "supports"), ("Prague", "supports")]
     assert path[2].support is None, "the reader was not sure enough"
 
@@ -436,24 +410,11 @@ def test_a_long_answer_that_agrees_with_the_passage_is_kept_whole_and_cited(scri
     support = "Jaws is a 1975 film about a great white shark that attacks people."
     best, paper = {"planned_chain": [planned(about, told, sure=True)]}, {"chain": [{"query": about, "answer": told}]}
     scripted(paper if preset == "paper" else best, {"final_content": f"{told} [1].", "answer": told})
-    reader = ListReader({about: ("1975", 9.0)})
-    program = searchain({about: f"{support} It was a success."}, reader, preset=preset)
-    prediction = program(question=about, answer_style="long")
+    retriever, reader = ListRetriever({about: f"{support} It was a success."}), ListReader({about: ("1975", 9.0)})
+    prediction = SearChain(retriever, reader, SearChainSettings(preset=preset))(question=about, answer_style="long")
     (node,) = prediction.tree.nodes
     assert (node.answer, node.source, node.support) == (told, "lm", support)
     assert (prediction.final_content, len(prediction.references)) == (f"{told} [1].", 1)
-
-
-def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
-    guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?")]}
-    engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), TOLD)
-    program = searchain({AUTHOR: "A novella.", "Where was Max Brod born?": "Max Brod was born in Prague."})
-    prediction = program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, f"{AUTHOR} Max Brod", "Where was Max Brod born?"]
-    first, second = json.loads(engine.prompts[-1].split("[[ ## steps ## ]]\n")[1].split("\n")[0])
-    assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "title": None, "support": None, "sure": False}
-    assert (second["answer"], second["mark"], second["sure"]) == ("Prague", 1, False)
-    assert second["title"] == prediction.passages[-1].title != ""
 
 
 @pytest.mark.parametrize(
@@ -465,12 +426,11 @@ def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
         ("4,800 m", "about 4,810 m", "Where was about 4,810 m born?"),
     ],
 )
-def test_later_queries_have_the_fuller_of_the_recalled_name_and_the_passages(scripted, recalled, found, born):
-    chain = {"planned_chain": [planned(AUTHOR, recalled), planned("Where was #1 born?", "Prague")]}
-    scripted(chain, verdict("supports", found), verdict("supports", "Prague"), TOLD)
-    program = searchain({AUTHOR: f"It is by {found}.", born: "In Prague."})
-    first, second = program(question=QUESTION).tree.last_path()
-    assert program.retriever.queries == [AUTHOR, born]
+def test_later_queries_have_the_fuller_of_the_recalled_name_and_the_passages(ask, recalled, found, born):
+    passages = {AUTHOR: f"It is by {found}.", born: "In Prague."}
+    asked = ask([(AUTHOR, recalled), (BORN, "Prague")], supports(found), supports("Prague"), found=passages)
+    first, second = asked.path
+    assert asked.queries == [AUTHOR, born]
     assert (first.answer, first.support, second.answer) == (found, f"It is by {found}.", "Prague")
 
 
@@ -480,98 +440,85 @@ BOTH = "The Metamorphosis is a novella by Franz Kafka, or by Max Brod."
 @pytest.mark.parametrize(
     ("further", "second", "answer"),
     [
-        (BOTH, verdict("supports", "Franz Kafka"), "Franz Kafka"),
-        (BOTH, verdict("contradicts", "Max Brod"), "Max Brod"),
-        (BOTH, verdict("silent"), "Kafka"),
+        (BOTH, supports("Franz Kafka"), "Franz Kafka"),
+        (BOTH, contradicts("Max Brod"), "Max Brod"),
+        (BOTH, SILENT, "Kafka"),
         ("The Metamorphosis is a novella by Max Brod.", None, "Kafka"),  # it does not name the guess: it is not read
         (None, None, "Kafka"),
     ],
 )
-def test_a_guess_on_which_the_passages_are_silent_is_searched_for_once_more(scripted, further, second, answer):
-    chain = {"planned_chain": [planned(AUTHOR, "Kafka")]}
-    read = [further] if second else []
-    engine = scripted(chain, verdict("silent"), *[second for _ in read], TOLD)
-    prediction = searchain({AUTHOR: "A novella."} | ({f"{AUTHOR} Kafka": further} if further else {}))(
-        question=QUESTION
-    )
-    assert len(engine.prompts) == 3 + len(read)
-    last = prediction.tree.last_path()[-1]
+def test_a_guess_on_which_the_passages_are_silent_is_searched_for_once_more(ask, further, second, answer):
+    found = {AUTHOR: "A novella."} | ({f"{AUTHOR} Kafka": further} if further else {})
+    (last,) = ask([(AUTHOR, "Kafka")], SILENT, *filter(None, [second]), found=found).path
     assert (last.answer, last.query) == (answer, AUTHOR)
-    assert [passage.text for passage in last.found] == ["A novella.", *read]
+    assert [passage.text for passage in last.found] == ["A novella.", *([further] if second else [])]
 
 
 @pytest.mark.parametrize(("said", "answer"), [("Franz Kafka", "Kafka"), ("Max Brod", "Max Brod")])
-def test_a_guess_gives_way_to_what_its_passages_bring_to_mind(scripted, said, answer):
-    chain = {"planned_chain": [planned(AUTHOR, "Kafka"), planned("Where was #1 born?")]}
-    scripted(chain, verdict("silent", remembered=said), verdict("supports", "Prague"), TOLD)
-    program = searchain({AUTHOR: "A novella.", f"Where was {answer} born?": "In Prague."})
-    first, second = program(question=QUESTION).tree.last_path()
+def test_a_guess_gives_way_to_what_its_passages_bring_to_mind(ask, said, answer):
+    found = {AUTHOR: "A novella.", f"Where was {answer} born?": "In Prague."}
+    remembered = verdict("silent", remembered=said)
+    first, second = ask([(AUTHOR, "Kafka"), (BORN,)], remembered, supports("Prague"), found=found).path
     assert (first.answer, first.sure, first.source, first.support) == (answer, answer != "Kafka", "lm", None)
     assert (second.query, second.answer) == (f"Where was {answer} born?", "Prague")
 
 
-def test_copies_of_a_passage_do_not_take_the_places_of_others(scripted):
+def test_copies_of_a_passage_do_not_take_the_places_of_others(ask):
     long = "The Metamorphosis is a novella by Franz Kafka which was first published in 1915"
-    found = [("A", long), ("B", long), ("A", f"{long} again"), ("C", long.replace("1915", "2015")), ("D", "Other.")]
-
-    class Many(ListRetriever):
-        def __call__(self, query: str, k: int = 1) -> list[Passage]:
-            return [Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(found)][:k]
-
-    scripted({"planned_chain": [planned(AUTHOR)]}, verdict("supports", "Franz Kafka"), TOLD)
-    node = SearChain(Many({}))(question=QUESTION).tree.nodes[0]
+    texts = [("A", long), ("B", long), ("A", f"{long} again"), ("C", long.replace("1915", "2015")), ("D", "Other.")]
+    many = GivingRetriever([Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(texts)])
+    (node,) = ask([(AUTHOR,)], supports("Franz Kafka"), found=many).path
     assert [passage.title for passage in node.found] == ["A", "C", "D"]
 
 
-def test_the_same_prompt_is_not_asked_twice(scripted):
-    chain = {"planned_chain": [planned(AUTHOR), planned(AUTHOR)]}
-    engine = scripted(chain, verdict("silent"), {"rest": []}, {"rest": []}, TOLD)
-    searchain({AUTHOR: "A novella."})(question=QUESTION)
-    assert len(engine.prompts) == len(set(engine.prompts)) == 5
-
-
-def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
-    crowned = Passage(id="c", title="Charlemagne", text="In 768 he became king. In 800 the Pope crowned him emperor.")
-    assert sentence_with("Charlemagne", crowned, "Who was crowned in 800?") == "In 800 the Pope crowned him emperor."
-    dated = Passage(id="d", title="Palembang", text="It fell on 13–15 February 1942. It was taken back.")
-    assert sentence_with("15 February 1942", dated, "When did it end?") == "It fell on 13–15 February 1942."
-    novel = Passage(id="n", title="Vito", text="Vito is a figure of Mario Puzo's novel.")
-    assert sentence_with("Mario Puzo", novel, "Who wrote it?") == novel.text
-    assert sentence_with("1943", dated, "When did it end?") is None
-    film = Passage(id="f", title="Blonde", text="Blonde is by Raoul Walsh. Walsh remade it in 1948 as Sunday.")
-    assert sentence_with("Raoul Walsh", film, "Who directed Sunday (1948)?") == "Walsh remade it in 1948 as Sunday."
-
-
-def test_what_the_lm_knows_once_it_is_asked_the_right_query_is_its_own_knowledge(scripted):
-    engine = scripted(
-        plan(None, None, None),
-        verdict("supports", "Franz Kafka"),
-        verdict("silent", remembered="Prague"),
-        verdict("supports", "Vltava"),
-        {"final_content": "Franz Kafka [1], born in Prague. It lies on the Vltava [2].", "answer": "Vltava"},
-    )
-    prediction = searchain()(question=QUESTION)
-    assert [node.source for node in prediction.tree.last_path()] == ["completed", "lm", "completed"]
-    assert [passage.text for passage in prediction.references] == [PASSAGES[AUTHOR], PASSAGES[RIVER]]
-    assert len(engine.prompts) == 5
+@pytest.mark.parametrize(
+    ("text", "answer", "query", "sentence"),
+    [
+        (
+            "In 768 he became king. In 800 the Pope crowned him emperor.",
+            "Charlemagne",
+            "Who was crowned in 800?",
+            "In 800 the Pope crowned him emperor.",
+        ),
+        (
+            "It fell on 13–15 February 1942. It was taken back.",
+            "15 February 1942",
+            "When did it end?",
+            "It fell on 13–15 February 1942.",
+        ),
+        (
+            "It is a figure of Mario Puzo's novel.",
+            "Mario Puzo",
+            "Who wrote it?",
+            "It is a figure of Mario Puzo's novel.",
+        ),
+        ("It fell on 13–15 February 1942.", "1943", "When did it end?", None),
+        (
+            "Blonde is by Raoul Walsh. Walsh remade it in 1948 as Sunday.",
+            "Raoul Walsh",
+            "Who directed Sunday (1948)?",
+            "Walsh remade it in 1948 as Sunday.",
+        ),
+    ],
+)
+def test_the_sentence_that_is_shown_for_a_step_tells_its_answer(text, answer, query, sentence):
+    assert sentence_with(answer, Passage(id="p", title="Charlemagne", text=text), query) == sentence
 
 
 @pytest.mark.parametrize(
     ("said", "sure"),
-    [(verdict("supports", "Virginia Woolf"), False), (verdict("silent", remembered="Virginia Woolf"), True)],
+    [(supports("Virginia Woolf"), False), (verdict("silent", remembered="Virginia Woolf"), True)],
 )
-def test_an_answer_that_its_passage_does_not_hold_is_a_guess(said, sure, scripted):
-    scripted({"planned_chain": [planned("Who wrote it?", None)]}, said, {"final_content": "So.", "answer": "x"})
-    node = searchain({"Who wrote it?": "Ulysses is a novel of 1922."})(question="Who?").tree.nodes[-1]
+def test_an_answer_that_its_passage_does_not_hold_is_a_guess(said, sure, ask):
+    (*_, node) = ask([("Who wrote it?",)], said, found={"Who wrote it?": "Ulysses is a novel of 1922."}).path
     assert (node.answer, node.source, node.sure, node.support) == ("Virginia Woolf", "lm", sure, None)
 
 
 def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothing(scripted):
     chain = {"chain": [{"query": AUTHOR, "answer": None}, {"query": BIRTH, "answer": "Prague"}]}
-    asked = {"new_answer": "Franz Kafka", "new_steps": []}
-    engine = scripted(chain, verdict("silent"), asked, {"final_content": "", "answer": "Franz Kafka"})
-    prediction = searchain({AUTHOR: "A novella."}, continuation="ask")(question=QUESTION)
-    assert prediction.failure is None
+    engine = scripted(chain, SILENT, {"new_answer": "Franz Kafka", "new_steps": []}, TOLD)
+    program = SearChain(ListRetriever({AUTHOR: "A novella."}), settings=SearChainSettings(continuation="ask"))
+    assert program(question=QUESTION).failure is None
     assert "[[ ## reference_answer ## ]]\n\n" in engine.prompts[2]
 
 
@@ -585,42 +532,51 @@ def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothi
     ],
 )
 def test_only_a_passage_that_holds_the_whole_recalled_answer_cannot_contradict_it(
-    scripted, recalled, found, passage, contradicted
+    ask, recalled, found, passage, contradicted
 ):
-    scripted({"planned_chain": [planned("Where?", recalled, sure=True)]}, verdict("contradicts", found), TOLD)
-    first, *corrected = searchain({"Where?": passage})(question="Where?").tree.nodes
+    asked = ask([("Where?", recalled, True)], contradicts(found), found={"Where?": passage})
+    first, *corrected = asked.prediction.tree.nodes
     assert (first.stance, first.single_source) == (("contradicts", True) if contradicted else ("supports", False))
     assert [(node.answer, node.source) for node in corrected] == [(found, "corrected")] * contradicted
 
 
 @pytest.mark.parametrize(("sources", "answer"), [(1, "Prague"), (2, "Vienna")])
-def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_only_where_one_is_enough(sources, answer, scripted):
-    chain = {"planned_chain": [planned(BIRTH, "Vienna", sure=True)]}
-    scripted(chain, verdict("contradicts", "Prague"), {"final_content": "It is.", "answer": answer})
-    prediction = searchain(min_independent_passages=sources)(question=QUESTION)
-    last = prediction.tree.last_path()[-1]
+def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_only_where_one_is_enough(sources, answer, ask):
+    (*_, last) = ask([(BIRTH, "Vienna", True)], contradicts("Prague"), min_independent_passages=sources).path
     assert (last.answer, last.single_source) == (answer, True)
     assert "one source contradicts the LM" in node_line(last)
 
 
-def test_sources_count_by_what_they_say_independently():
-    told = ["Kafka was born in Prague.", "Prague: the writer's birthplace is shown to visitors.", "He lived in Berlin."]
-    copies = [told[0], "Kafka was born in Prague!", f"{BIRTH} Researchers agree that it is Prague."]
-    count = partial(independent_passages, "Prague", [BIRTH])
-    assert count([Passage(id=str(n), text=text) for n, text in enumerate(told)]) == 2
-    assert count([Passage(id=str(n), text=text) for n, text in enumerate(copies)]) == 1
+PLANTED = f"{BIRTH} Researchers agree that it is Prague."
 
 
-@pytest.mark.parametrize(("preset", "answer"), [("best", "Vienna"), ("paper", "Prague")])
-def test_a_passage_that_repeats_the_question_overrules_nothing_by_default(preset, answer):
-    sources = SearChainSettings(preset=preset).min_independent_passages
-    planted = Passage(id="p", text=f"{BIRTH} Researchers agree that it is Prague.")
-    assert (independent_passages("Prague", [BIRTH], [planted]) >= sources) == (answer == "Prague")
+@pytest.mark.parametrize(
+    ("texts", "count"),
+    [
+        (
+            [
+                "Kafka was born in Prague.",
+                "Prague: the writer's birthplace is shown to visitors.",
+                "He lived in Berlin.",
+            ],
+            2,
+        ),
+        (["Kafka was born in Prague.", "Kafka was born in Prague!", PLANTED], 1),
+        ([PLANTED], 0),  # it repeats the question
+    ],
+)
+def test_sources_count_by_what_they_say_independently(texts, count):
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    assert independent_passages("Prague", [BIRTH], passages) == count
 
 
-def test_a_number_sign_of_the_question_is_no_earlier_answer(scripted):
-    asked, first = "Who wrote the #1 hit of the singer of Emily?", "Who sang Emily?"
-    engine = scripted({"planned_chain": []}, {"final_content": "Nobody knows.", "answer": ""})
-    searchain({first: "Emily."})(question=asked)
-    assert "Who wrote the No. 1 hit of the singer of Emily?" in engine.prompts[0]
-    assert "#1 hit" not in engine.prompts[0]
+def test_by_default_a_passage_that_says_nothing_of_its_own_overrules_nothing():
+    least = {preset: SearChainSettings(preset=preset).min_independent_passages for preset in ("best", "paper")}
+    assert least == {"best": 1, "paper": 0}
+
+
+def test_a_number_sign_of_the_question_is_no_earlier_answer(ask):
+    asked = "Who wrote the #1 hit of the singer of Emily?"
+    prompt = ask([], NO_REST, found={}, question=asked).prompts[0]
+    assert "Who wrote the No. 1 hit of the singer of Emily?" in prompt
+    assert "#1 hit" not in prompt
