@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from dspy.lm15 import Request, Response
@@ -22,6 +23,11 @@ class Asked:
         self.temperature = request.config.temperature
         found = re.search(r"starting with the field `\[\[ ## (\w+) ## \]\]`", self.text)
         self.wants = found[1] if found else ""
+
+    @property
+    def fields(self) -> list[str]:
+        """All fields that it asks for."""
+        return re.findall(r"`\[\[ ## (?!completed)(\w+) ## \]\]`", self.text.rpartition("Respond with")[2])
 
     def given(self, field: str) -> Any:
         """An input field's value; None where the prompt has no such field."""
@@ -42,6 +48,30 @@ class Asked:
 def calls(engine: ScriptedEngine) -> list[Asked]:
     """Return what an engine was asked, call by call."""
     return [Asked(request) for request in engine.requests]
+
+
+def searching(query: str | Callable[[], str], **more: Any) -> Callable[[Asked], dict[str, Any]]:
+    """Return an LM's replies that write a query wherever one is wanted; ``more`` are other fields."""
+    numbers = count()
+
+    def reply(asked: Asked) -> dict[str, Any]:
+        wanted = {"query", "search", "follow_up", "follow_ups", "tentative", "thought"}.intersection(asked.fields)
+        q = query() if wanted and callable(query) else query
+        acted = "observation" in asked.text
+        told = {
+            **dict.fromkeys(("query", "search", "follow_up", "next_query"), q),
+            **{name: [q] for name in ("plan", "follow_ups", "uncertain")},
+            "planned_chain": [{"query": q, "recalled": None, "sure": False}],
+            "steps_planned": [{"asks": "lookup", "query": q}],
+            **{"tentative": f"It is {q}.", "thought": f"It is {q}.", "searches_needed": "one"},
+            **{"next_tool_name": "finish" if acted else "search", "next_tool_args": {} if acted else {"query": q}},
+            **{"last_adds": True, "complete": False, "promise": 0.5, "passage_number": 0, "verdict": "silent"},
+            **{name: [] for name in ("rest", "new_notes", "references")},
+            "answer": "null" if "search" in asked.fields else f"A{next(numbers)}",
+        }
+        return {name: (told | more).get(name, "text") for name in asked.fields}
+
+    return reply
 
 
 class Gate:

@@ -5,7 +5,7 @@ from functools import partial
 
 import dspy
 import pytest
-from answering import TableRetriever
+from answering import TableRetriever, searching
 from dspy import lm15
 from steps import last_step, steps, titled
 from tiny_world import QUESTIONS
@@ -44,25 +44,7 @@ def test_an_lm_that_cannot_be_had_fails_the_question_and_says_why(name, answerin
 
 @pytest.mark.parametrize("name", [name for name in NAMES if PROGRAMS[name].searches])
 def test_a_program_that_searches_fails_without_a_retriever(name, answering):
-    def reply(asked):
-        return {
-            "next_thought": {"next_thought": "Hm.", "next_tool_name": "search", "next_tool_args": {"query": "q"}},
-            "planned_chain": {"planned_chain": [{"query": "q", "recalled": None, "sure": False}]},
-            "follow_up": {"follow_up": "q"},
-            "follow_ups": {"follow_ups": ["q"]},
-            "plan": {"plan": ["q"]},
-            "continuation": {"continuation": "As", "search": "q", "answer": "null"},
-            "thoughts": {"thoughts": "Missing.", "query": "q"},
-            "query": {"query": "q"},
-            "searches_needed": {"searches_needed": "one"},
-            "tentative": {"tentative": "It is q.", "uncertain": ["q"]},
-            "passage": {"passage": "p"},
-            "topic": {"topic": "t"},
-            "final_content": {"final_content": "So.", "answer": str(next(different))},
-        }[asked.wants]
-
-    different = iter(range(100))  # samples that agree need not be verified
-    answering(reply)
+    answering(searching("q"))
     with pytest.raises(CannotAskError, match="needs a retriever"):
         program(name)(question=Q)
 
