@@ -1,9 +1,9 @@
 """Baselines that solve subquestions: their calls, and what each prompt holds."""
 
 import json
+from functools import partial
 
 import pytest
-from answering import calls
 from fakes import ListRetriever
 
 from questree import program
@@ -13,122 +13,106 @@ Q = "Which river flows through the birthplace of Kafka?"
 BORN, RIVER = "Where was Kafka born?", "Which river flows through Prague?"
 STEP = {"query": BORN, "answer": "Prague"}
 TOLD = {"final_content": "Born in Prague [1], on the Vltava [2].", "answer": "Vltava"}
-VIENNA = {"final_content": "Born in Vienna [1]."}
+FOUND = {BORN: "Kafka, of Prague.", RIVER: "The Vltava."}
 
 
-def passages() -> ListRetriever:
-    return ListRetriever({BORN: "Kafka, of Prague.", RIVER: "The Vltava."})
+@pytest.fixture
+def ask(run):
+    """Ask a baseline the question; it searches where Kafka was born, and which river it is."""
+
+    def ask(name, *replies, found=FOUND, **settings):
+        return run(name, *replies, TOLD, found=ListRetriever(found), question=Q, **settings)
+
+    return ask
 
 
-def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
-    engine = scripted(
-        {"follow_up": BORN},
-        {"query_answer": "Prague"},
-        {"follow_up": RIVER},
-        {"query_answer": "null"},
-        {"follow_up": "null"},
-        TOLD,
-    )
-    prediction = program("self-ask")(question=Q)
-    asked, unsolved = calls(engine), {"query": RIVER, "answer": None}
+def follow_up(query):
+    return {"follow_up": query}
+
+
+def solved(answer, *references):
+    return {"query_answer": answer, "references": list(references)}
+
+
+recalled = {"query_answer": "Prague"}
+
+
+def test_self_ask_asks_until_nothing_is_left_to_ask(ask):
+    replies = [follow_up(BORN), recalled, follow_up(RIVER), {"query_answer": "null"}, follow_up("null")]
+    prediction, asked, _ = ask("self-ask", *replies)
     assert [one.wants for one in asked] == ["follow_up", "query_answer"] * 2 + ["follow_up", "final_content"]
     assert [one.given("solved") for one in asked[:3]] == [[], [], [STEP]]
     assert [one.given("query") for one in (asked[1], asked[3])] == [BORN, RIVER]
     assert all(one.given("passages") is None for one in asked)
-    unmarked = {"mark": None, "title": None, "support": None}
+    unmarked, unsolved = {"mark": None, "title": None, "support": None}, {"query": RIVER, "answer": None}
     assert asked[5].given("steps") == [STEP | unmarked | {"sure": True}, unsolved | unmarked | {"sure": False}]
     assert [(node.parent, node.source) for node in prediction.tree.nodes] == [(None, "lm"), (0, "unsolved")]
     assert prediction.final_content == "Born in Prague, on the Vltava."
 
 
 @pytest.mark.parametrize("said", ["Unknown. The article does not mention it.", "No passage tells where [1]."])
-def test_words_that_say_why_there_is_no_answer_are_none(said, scripted):
-    reads = {"query_answer": said, "references": "[1]"}
-    scripted({"follow_up": BORN}, reads, {"follow_up": "None, the steps are enough."}, TOLD)
-    (node,) = program("self-ask-retrieval", retriever=passages())(question=Q).tree.nodes
+def test_words_that_say_why_there_is_no_answer_are_none(said, ask):
+    replies = [follow_up(BORN), solved(said, 1), follow_up("None, the steps are enough.")]
+    (node,) = ask("self-ask-retrieval", *replies).prediction.tree.nodes
     assert (node.answer, node.source, node.passage) == (None, "unsolved", None)
 
 
 @pytest.mark.parametrize(
     ("name", "first", "limit"),
-    [("self-ask", {"follow_up": BORN}, "max_follow_ups"), ("plan-and-solve", {"plan": [BORN, RIVER, Q]}, "max_steps")],
+    [("self-ask", follow_up(BORN), "max_follow_ups"), ("plan-and-solve", {"plan": [BORN, RIVER, Q]}, "max_steps")],
 )
-def test_more_subquestions_than_its_limit_are_left_out(name, first, limit, scripted):
-    scripted(first, {"query_answer": "Prague"}, TOLD)
-    assert len(program(name, **{limit: 1})(question=Q).tree.nodes) == 1
+def test_more_subquestions_than_its_limit_are_left_out(name, first, limit, ask):
+    assert len(ask(name, first, recalled, **{limit: 1}).prediction.tree.nodes) == 1
 
 
-def test_self_ask_with_retrieval_reads_its_intermediate_answers(scripted):
-    engine = scripted(
-        {"follow_up": BORN},
-        {"query_answer": "Prague [1]", "references": [1]},
-        {"follow_up": RIVER},
-        {"query_answer": "Vltava", "references": []},
-        {"follow_up": "null"},
-        TOLD,
-    )
-    retriever = passages()
-    prediction = program("self-ask-retrieval", retriever=retriever)(question=Q)
-    asked = calls(engine)
-    assert retriever.queries == [BORN, RIVER]
-    assert [one.given("passages") for one in (asked[1], asked[3])] == [
-        ["[1] T0 | Kafka, of Prague."],
-        ["[1] T1 | The Vltava."],
-    ]
-    assert [step["mark"] for step in asked[5].given("steps")] == [1, None]
-    assert [step["support"] for step in asked[5].given("steps")] == ["Kafka, of Prague.", None]
+def test_self_ask_with_retrieval_reads_its_intermediate_answers(ask):
+    replies = [follow_up(BORN), solved("Prague [1]", 1), follow_up(RIVER), solved("Vltava"), follow_up("null")]
+    prediction, asked, queries = ask("self-ask-retrieval", *replies)
+    assert queries == [BORN, RIVER]
+    assert asked[1].given("passages") == ["[1] T0 | Kafka, of Prague."]
+    assert asked[3].given("passages") == ["[1] T1 | The Vltava."]
+    steps = [(step["mark"], step["support"]) for step in asked[5].given("steps")]
+    assert steps == [(1, "Kafka, of Prague."), (None, None)]
     assert [node.source for node in prediction.tree.nodes] == ["completed", "lm"]
     assert [passage.id for passage in prediction.passages] == ["p0", "p1"]
     assert [passage.id for passage in prediction.references] == ["p0"]  # the other answer rests on none
 
 
-def test_self_ask_may_answer_the_question_from_one_search_first(scripted):
-    engine = scripted({"query_answer": "Vltava [1]", "references": [1]}, {"follow_up": "null"}, TOLD)
-    retriever = ListRetriever({Q: "The Vltava."})
-    prediction = program("self-ask-retrieval", retriever=retriever, first_search=7)(question=Q)
-    assert [one.wants for one in calls(engine)] == ["query_answer", "follow_up", "final_content"]
+def test_self_ask_may_answer_the_question_from_one_search_first(ask):
+    replies, found = [solved("Vltava [1]", 1), follow_up("null")], {Q: "The Vltava."}
+    prediction, asked, _ = ask("self-ask-retrieval", *replies, found=found, first_search=7)
+    assert [one.wants for one in asked] == ["query_answer", "follow_up", "final_content"]
     assert [node.query for node in prediction.tree.nodes] == [Q]
 
 
-def test_a_passage_that_does_not_hold_the_answer_is_not_cited(scripted):
-    engine = scripted(
-        {"follow_up": BORN}, {"query_answer": "Vienna", "references": [1]}, {"follow_up": "null"}, TOLD | VIENNA
-    )
-    prediction = program("self-ask-retrieval", retriever=passages())(question=Q)
-    (step,) = calls(engine)[-1].given("steps")
+def test_a_passage_that_does_not_hold_the_answer_is_not_cited(ask):
+    prediction, asked, _ = ask("self-ask-retrieval", follow_up(BORN), solved("Vienna", 1), follow_up("null"))
+    (step,) = asked[-1].given("steps")
     assert (step["answer"], step["mark"], step["support"]) == ("Vienna", None, None)
-    assert (prediction.final_content, prediction.references) == ("Born in Vienna.", [])
+    assert (prediction.final_content, prediction.references) == ("Born in Prague, on the Vltava.", [])
 
 
 @pytest.mark.parametrize(
     ("name", "first"),
     [("least-to-most", "subquestions"), ("plan-and-solve", "plan"), ("plan-and-solve-retrieval", "plan")],
 )
-def test_all_subquestions_come_first_and_later_ones_stand_on_earlier_answers(scripted, name, first):
+def test_all_subquestions_come_first_and_later_ones_stand_on_earlier_answers(ask, name, first):
     reads = {"references": [1]} if name.endswith("retrieval") else {}
-    engine = scripted(
-        {first: [BORN, "Which river flows through #1?"]},
-        {"query_answer": "Prague", **reads},
-        {"query_answer": "Vltava", **reads},
-        TOLD,
-    )
-    retriever = passages()
-    prediction = program(name, retriever=retriever)(question=Q)
-    asked = calls(engine)
+    replies = [{"query_answer": answer, **reads} for answer in ("Prague", "Vltava")]
+    prediction, asked, queries = ask(name, {first: [BORN, "Which river flows through #1?"]}, *replies)
     assert [one.wants for one in asked] == [first, "query_answer", "query_answer", "final_content"]
     assert [one.given("query") for one in asked[1:3]] == [BORN, RIVER]
     assert [one.given("solved") for one in asked[1:3]] == [[], [STEP]]
-    assert retriever.queries == ([BORN, RIVER] if reads else [])
+    assert queries == ([BORN, RIVER] if reads else [])
     assert asked[2].given("passages") == (["[1] T1 | The Vltava."] if reads else None)
     assert [passage.id for passage in prediction.references] == (["p0", "p1"] if reads else [])
     assert [node.parent for node in prediction.tree.nodes] == [None, 0]
 
 
 @pytest.mark.parametrize(("name", "first"), [("least-to-most", "subquestions"), ("plan-and-solve", "plan")])
-def test_a_number_sign_of_the_question_is_no_earlier_answer(scripted, name, first):
-    engine = scripted({first: [BORN]}, {"query_answer": "Prague"}, TOLD)
-    program(name)(question="Which #1 hit names the birthplace of Kafka?")
-    assert calls(engine)[0].given("question") == "Which No. 1 hit names the birthplace of Kafka?"
+def test_a_number_sign_of_the_question_is_no_earlier_answer(run, name, first):
+    asked = run(name, {first: []}, TOLD, question="Which #1 hit names the birthplace of Kafka?").asked
+    assert asked[0].given("question") == "Which No. 1 hit names the birthplace of Kafka?"
 
 
 def test_an_unknown_answer_is_not_filled_in():
@@ -136,28 +120,18 @@ def test_an_unknown_answer_is_not_filled_in():
 
 
 @pytest.mark.parametrize(("name", "first"), [("least-to-most", "subquestions"), ("plan-and-solve", "plan")])
-def test_a_subquestion_without_text_is_left_out(scripted, name, first):
-    engine = scripted({first: ["", BORN, " ", "null", RIVER]}, {"query_answer": "Prague"}, {"query_answer": None}, TOLD)
-    prediction = program(name)(question=Q)
-    assert prediction.failure is None
-    assert [one.given("query") for one in calls(engine)[1:3]] == [BORN, RIVER]
-    scripted({first: ["", ""]}, TOLD)
-    assert program(name)(question=Q).answer == "Vltava"
+@pytest.mark.parametrize(("written", "left"), [(["", BORN, " ", "null", RIVER], [BORN, RIVER]), (["", ""], [])])
+def test_a_subquestion_without_text_is_left_out(ask, name, first, written, left):
+    prediction, asked, _ = ask(name, {first: written}, *[{"query_answer": None}] * len(left))
+    assert [one.given("query") for one in asked[1:-1]] == left
+    assert (prediction.answer, prediction.failure) == ("Vltava", None)
 
 
-def test_a_subquestion_about_an_unknown_answer_says_what_is_meant(scripted):
-    engine = scripted(
-        {"plan": [BORN, "Which river flows through #1?", "How long is #2?"]},
-        {"query_answer": "null", "references": []},
-        {"query_answer": "Vltava", "references": []},
-        {"query_answer": "430 km", "references": []},
-        TOLD,
-    )
-    retriever = ListRetriever({})
-    program("plan-and-solve-retrieval", retriever=retriever)(question=Q)
+def test_a_subquestion_about_an_unknown_answer_says_what_is_meant(ask):
+    plan = {"plan": [BORN, "Which river flows through #1?", "How long is #2?"]}
+    *_, queries = ask("plan-and-solve-retrieval", plan, solved("null"), solved("Vltava"), solved("430 km"), found={})
     river = "Which river flows through (the answer to: Where was Kafka born)?"
-    assert retriever.queries == [BORN, river, "How long is Vltava?"]
-    assert calls(engine)[2].given("query") == river
+    assert queries == [BORN, river, "How long is Vltava?"]
 
 
 class Thinking:
@@ -179,16 +153,17 @@ class Thinking:
         return {"final_content": "So.", "answer": "done"}
 
 
+thinking = partial(program, "tree-of-thought", candidates=2)
+
+
 def thinking_retriever() -> ListRetriever:
     return ListRetriever({query: f"The answer to {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")})
 
 
 @pytest.mark.parametrize("promises", [{"b": 0.9, "ba": 0.8}, {"b": 90, "ba": 0.8}], ids=["shares", "in percent too"])
 def test_tree_of_thought_goes_on_with_the_best(promises, answering):
-    engine = answering(Thinking(promises=promises))
-    retriever = thinking_retriever()
-    tree_of_thought = program("tree-of-thought", retriever=retriever, candidates=2, width=1, max_depth=2)
-    prediction = tree_of_thought(question=Q)
+    engine, retriever = answering(Thinking(promises=promises)), thinking_retriever()
+    prediction = thinking(retriever=retriever, width=1, max_depth=2)(question=Q)
     assert [one.wants for one in engine.asked] == [
         *["follow_ups", "query_answer", "query_answer", "complete", "complete"] * 2,
         "final_content",
@@ -203,8 +178,7 @@ def test_tree_of_thought_goes_on_with_the_best(promises, answering):
 
 def test_tree_of_thought_ends_at_a_complete_path_and_keeps_its_width(answering):
     engine = answering(Thinking(complete="aa"))
-    tree_of_thought = program("tree-of-thought", retriever=thinking_retriever(), candidates=2, width=2, max_depth=4)
-    prediction = tree_of_thought(question=Q)
+    prediction = thinking(retriever=thinking_retriever(), width=2, max_depth=4)(question=Q)
     assert [one.wants for one in engine.asked].count("follow_ups") == 3  # of the root, then of both its paths
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["a", "aa"]
 
@@ -220,8 +194,7 @@ class Ending(Thinking):
 
 def test_tree_of_thought_keeps_its_best_path_when_nothing_is_proposed_for_it(answering):
     engine = answering(Ending())
-    tree_of_thought = program("tree-of-thought", retriever=thinking_retriever(), candidates=2, width=2, max_depth=3)
-    prediction = tree_of_thought(question=Q)
+    prediction = thinking(retriever=thinking_retriever(), width=2, max_depth=3)(question=Q)
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["b"]
     proposed_for = [[s["query"] for s in one.given("solved")] for one in engine.asked if one.wants == "follow_ups"]
     assert sorted(proposed_for) == [[], ["a"], ["a", "aa"], ["b"]]  # it is not asked again about the path that ended
