@@ -1,8 +1,7 @@
 """Baselines that answer outright: their calls, and what each prompt holds."""
 
 import pytest
-from answering import calls
-from fakes import ListRetriever
+from answering import TableRetriever
 
 from questree import program
 from questree.lm.failure import counting_failures
@@ -15,48 +14,30 @@ from questree.signatures.answers import FORMS
 Q = "Which river?"
 
 
-class Shelf:
-    """Finds the same two passages for whatever is asked."""
-
-    name = fingerprint = "shelf"
-    remote, similarity = False, None
-
-    def __init__(self):
-        self.asked: list[tuple[str, int]] = []
-
-    def __call__(self, query, k=1):
-        self.asked.append((query, k))
-        return [Passage(id=title, title=title, text=f"text of {title}") for title in "AB"][:k]
+SHELF = {Q: "AB"}
 
 
-def test_direct(scripted):
-    engine = scripted({"answer": "Vltava"})
-    prediction = program("direct")(question=Q)
-    (asked,) = calls(engine)
+def test_direct(run):
+    prediction, (asked,), _ = run("direct", {"answer": "Vltava"})
     assert (asked.wants, asked.given("question"), asked.given("answer_style")) == ("answer", Q, FORMS["short"])
     assert (prediction.answer, prediction.final_content, prediction.references) == ("Vltava", "Vltava", [])
     assert as_text(prediction.tree) == f"{Q}\n└─● {Q} → Vltava  (recalled, not checked)"
 
 
-def test_a_chain_of_thought_comes_before_the_answer_and_marks_nothing(scripted):
-    engine = scripted({"final_content": "Because of Prague [1].", "answer": "Vltava"})
-    prediction = program("cot")(question=Q)
-    (asked,) = calls(engine)
+@pytest.mark.parametrize("name", ["cot", "auto-cot"])
+def test_a_chain_of_thought_comes_before_the_answer_and_marks_nothing(run, name):
+    prediction, (asked,), _ = run(name, {"final_content": "Because of Prague [1].", "answer": "Vltava"})
     assert (asked.wants, asked.given("passages")) == ("final_content", None)
     assert (prediction.answer, prediction.final_content) == ("Vltava", "Because of Prague.")
 
 
-def test_auto_cot_is_cot_until_it_is_compiled(scripted):
-    engine = scripted({"final_content": "So.", "answer": "Vltava"})
-    assert program("auto-cot")(question=Q).answer == "Vltava"
-    assert calls(engine)[0].wants == "final_content"
+def test_auto_cot_is_compiled_by_an_optimizer_of_its_own():
     assert program("auto-cot").default_optimizer == "auto-cot" != program("cot").default_optimizer
 
 
-def test_recite_answers_from_what_it_recited(scripted):
-    engine = scripted({"passage": "Prague lies on the Vltava. [[ ## answer ## ]]"}, {"answer": "Vltava"})
-    prediction = program("recite")(question=Q)
-    recited, answered = calls(engine)
+def test_recite_answers_from_what_it_recited(run):
+    replies = {"passage": "Prague lies on the Vltava. [[ ## answer ## ]]"}, {"answer": "Vltava"}
+    prediction, (recited, answered), _ = run("recite", *replies)
     assert (recited.wants, recited.given("question")) == ("passage", Q)
     assert answered.wants == "answer"
     assert len(answered.given("passages")) == 1
@@ -65,9 +46,8 @@ def test_recite_answers_from_what_it_recited(scripted):
     assert (prediction.answer, prediction.passages, prediction.references) == ("Vltava", [], [])
 
 
-def test_recite_shows_no_word_for_nothing(scripted):
-    scripted({"passage": "null"}, {"answer": "Vltava"})
-    assert program("recite")(question=Q).final_content == ""
+def test_recite_shows_no_word_for_nothing(run):
+    assert run("recite", {"passage": "null"}, {"answer": "Vltava"}).prediction.final_content == ""
 
 
 def test_several_recitations_are_answered_from_one_by_one_and_the_majority_counts(answering):
@@ -87,11 +67,9 @@ def test_several_recitations_are_answered_from_one_by_one_and_the_majority_count
     assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
 
 
-def test_one_retrieval_then_an_answer(scripted):
-    engine, shelf = scripted({"answer": "Vltava"}), Shelf()
-    prediction = program("oner", retriever=shelf, k=2)(question=Q)
-    (asked,) = calls(engine)
-    assert shelf.asked == [(Q, 2)]
+def test_one_retrieval_then_an_answer(run):
+    prediction, (asked,), queries = run("oner", {"answer": "Vltava"}, found={Q: "ABC"}, k=2)
+    assert queries == [(Q, 2)]
     assert asked.wants == "answer"
     assert asked.given("passages") == ["[1] A | text of A", "[2] B | text of B"]
     assert [passage.id for passage in prediction.passages] == ["A", "B"]
@@ -103,19 +81,17 @@ def test_one_retrieval_then_an_answer(scripted):
     ]
 
 
-def test_one_retrieval_then_a_chain_of_thought_that_cites(scripted):
-    engine = scripted({"final_content": "As B says [2], so.", "answer": "Vltava"})
-    prediction = program("oner-cot", retriever=Shelf())(question=Q)
-    (asked,) = calls(engine)
+def test_one_retrieval_then_a_chain_of_thought_that_cites(run):
+    reply = {"final_content": "As B says [2], so.", "answer": "Vltava"}
+    prediction, (asked,), _ = run("oner-cot", reply, found=SHELF)
     assert (asked.wants, asked.titles) == ("final_content", ("A", "B"))
     assert prediction.final_content == "As B says [1], so."
     assert [passage.id for passage in prediction.references] == ["B"]
 
 
-def test_nothing_retrieved_leaves_the_lm_alone(scripted):
-    engine = scripted({"answer": "Vltava"})
-    prediction = program("oner", retriever=ListRetriever({}))(question=Q)
-    assert calls(engine)[0].given("passages") == []
+def test_nothing_retrieved_leaves_the_lm_alone(run):
+    prediction, (asked,), _ = run("oner", {"answer": "Vltava"})
+    assert asked.given("passages") == []
     assert prediction.tree.nodes[0].source == "lm"
 
 
@@ -123,16 +99,16 @@ def test_nothing_retrieved_leaves_the_lm_alone(scripted):
 def test_a_text_without_references_has_no_marks(name, answering):
     told = "Jaws is from 1975 [1]. Spielberg directed it [1, 2]."
     answering(lambda asked: {asked.wants: {"passage": "Kafka[1]. Prague.[2]", "answer": told}[asked.wants]})
-    prediction = program(name, retriever=Shelf())(question=Q, answer_style="long")
+    prediction = program(name, retriever=TableRetriever(SHELF))(question=Q, answer_style="long")
     plain = "Jaws is from 1975. Spielberg directed it."
     assert (prediction.answer, prediction.references) == (plain, [])
     assert prediction.final_content == ("Kafka. Prague." if name == "recite" else plain)
 
 
-def test_an_answer_holds_no_marks_where_its_content_does(answering):
+def test_an_answer_holds_no_marks_where_its_content_does(run):
     """The answer would keep the numbers of the prompt; the content counts its references."""
-    answering(lambda asked: {"final_content": "It is text of B [2].", "answer": "text of B [2]"})
-    prediction = program("oner-cot", retriever=Shelf())(question=Q)
+    reply = {"final_content": "It is text of B [2].", "answer": "text of B [2]"}
+    prediction, *_ = run("oner-cot", reply, found=SHELF)
     assert (prediction.answer, prediction.final_content) == ("text of B", "It is text of B [1].")
 
 
@@ -142,7 +118,7 @@ def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said,
     replies = {"next_thought": "So.", "next_tool_name": "finish", "next_tool_args": {}}
     replies |= {"reasoning": "So.", "final_content": "So.", "passage": "So.", "answer": said}
     answering(lambda asked: replies)
-    prediction = program(name, retriever=Shelf())(question=Q)
+    prediction = program(name, retriever=TableRetriever(SHELF))(question=Q)
     assert (prediction.answer, prediction.failure) == ("", None)
     assert {node.source for node in prediction.tree.nodes} <= {"unsolved", "query", "passage"}, "nobody knew that"
     assert prediction.final_content in ("", "So.")
@@ -153,7 +129,7 @@ def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said,
 )
 def test_no_answer_to_a_claim_with_three_labels_means_that_it_is_open(style, answer, answering):
     answering(lambda asked: {"final_content": "Kafka wrote it.", "answer": "Cannot be determined."})
-    prediction = program("oner-cot", retriever=Shelf())(question=Q, answer_style=style)
+    prediction = program("oner-cot", retriever=TableRetriever(SHELF))(question=Q, answer_style=style)
     assert (prediction.answer, prediction.final_content) == (answer, "Kafka wrote it.")
 
 

@@ -1,7 +1,6 @@
 """Baselines that sample: samples differ, the majority answers, and what depends on how far they agree."""
 
 import threading
-from contextlib import contextmanager
 
 import dspy
 import pytest
@@ -13,13 +12,13 @@ from questree import program
 from questree.common.errors import QuestreeError
 from questree.lm.call import ATTEMPTS
 from questree.lm.failure import counting_failures
-from questree.programs import majority as majority_module
 from questree.programs import takes_retriever
 from questree.programs.baselines.dsp import fuse
 from questree.programs.majority import most_votes, sample, winner
 from questree.retrieval import Passage
 
 Q = "Which river?"
+TOLD = {"final_content": "So.", "answer": "Vltava"}
 
 
 class Answers:
@@ -140,50 +139,32 @@ def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
         program("self-consistency", of="cott")
 
 
-@contextmanager
-def one_at_a_time():
-    """Let samples be drawn one after another, so that a script's replies go to them in order."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(majority_module, "run_parallel", lambda tasks: [task() for task in tasks])
-        yield
-
-
-@pytest.mark.parametrize("name", ["self-consistency", "verify-and-edit"])
-def test_a_sample_that_cannot_be_read_has_no_vote(name, scripted):
-    good = {"final_content": "So.", "answer": "Vltava"}
-    scripted(*["no reply"] * ATTEMPTS, good, good)
-    asked = program(name, retriever=ListRetriever({}), samples=3)
-    with one_at_a_time():
-        prediction = asked(question=Q)
-    assert prediction.answer == "Vltava"
-    assert prediction.samples == ["Vltava"] * 2
-    assert prediction.spent.calls == ATTEMPTS + 2  # the lost sample is paid for
-
-
-def test_dsp_tells_later_hops_and_the_answer_what_earlier_ones_found(scripted):
+def test_dsp_tells_later_hops_and_the_answer_what_earlier_ones_found(run):
     thoughts = ["Nothing yet.", "A is told [1].", "B is told."]
     hops = [{"thoughts": said, "query": f"q{number}"} for number, said in enumerate(thoughts)]
-    engine = scripted(*hops, {"final_content": "So.", "answer": "x"})
-    program("dsp", retriever=ListRetriever({}), hops=3, queries=1, samples=1)(question=Q)
-    assert ["A is told." in prompt for prompt in engine.prompts] == [False, False, True, True]
-    assert "A is told. B is told." in engine.prompts[-1]
+    asked = run("dsp", *hops, TOLD, hops=3, queries=1, samples=1).asked
+    assert ["A is told." in one.text for one in asked] == [False, False, True, True]
+    assert "A is told. B is told." in asked[-1].text
 
 
-def test_dsp_goes_on_without_the_samples_that_cannot_be_read(scripted):
-    query, good = {"thoughts": "Missing.", "query": "x"}, {"final_content": "So.", "answer": "Vltava"}
-    scripted(*["no reply"] * ATTEMPTS, query, good, *["no reply"] * ATTEMPTS)
-    asked = program("dsp", retriever=TableRetriever({"x": "A"}), hops=1, queries=2, samples=2)
-    with one_at_a_time():
-        prediction = asked(question=Q)
-    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"])
+LOST, QUERY, PASSAGE = ["no reply"] * ATTEMPTS, {"thoughts": "Missing.", "query": "x"}, {"passage": "p"}
 
 
-def test_recitations_that_cannot_be_read_have_no_vote(scripted):
-    passage, good = {"passage": "p"}, {"answer": "Vltava"}
-    scripted(*["no reply"] * ATTEMPTS, passage, passage, *["no reply"] * ATTEMPTS, good)
-    with one_at_a_time():
-        prediction = program("recite", recitations=3)(question=Q)
-    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"])
+@pytest.mark.parametrize(
+    ("name", "replies", "settings", "votes"),
+    [
+        ("self-consistency", [*LOST, TOLD, TOLD], {"samples": 3}, 2),
+        ("verify-and-edit", [*LOST, TOLD, TOLD], {"samples": 3}, 2),
+        ("dsp", [*LOST, QUERY, TOLD, *LOST], {"hops": 1, "queries": 2, "samples": 2}, 1),
+        ("recite", [*LOST, PASSAGE, PASSAGE, *LOST, {"answer": "Vltava"}], {"recitations": 3}, 1),
+    ],
+)
+def test_a_sample_that_cannot_be_read_has_no_vote(name, replies, settings, votes, run, monkeypatch):
+    # one after another, so that a script's replies go to the samples in order
+    monkeypatch.setattr("questree.programs.majority.run_parallel", lambda tasks: [task() for task in tasks])
+    prediction, *_ = run(name, *replies, found={"x": "A"}, **settings)
+    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"] * votes)
+    assert prediction.spent.calls == len(replies)  # lost samples are paid for
 
 
 @pytest.mark.parametrize(("reply", "cause"), [("no reply", "unparsable"), (lm15.AuthError("wrong key"), "auth")])
@@ -196,32 +177,40 @@ def test_a_failure_that_all_samples_have_fails_the_question(reply, cause, answer
 THOUGHTS = "Kafka was born in Vienna. The Danube flows there."
 
 
-def verifying(*answers: str):
-    sampled = Answers(*answers, thoughts=THOUGHTS)
+@pytest.fixture
+def verify(answering):
+    """Ask Verify-and-Edit, with an LM that asks "Where?" of a sentence about Kafka and edits it, and samples these."""
 
-    def reply(asked):
-        if asked.wants == "query":
-            return {"query": "Where?" if "Kafka" in asked.given("sentence") else "Which?"}
-        if asked.wants == "edited":
-            born = "Kafka" in asked.given("sentence")
-            return {"edited": "Kafka was born in Prague." if born else asked.given("sentence"), "references": [1]}
-        return {"answer": "Vltava"} if asked.wants == "answer" else sampled(asked)
+    def verify(*answers, found=None, thoughts=THOUGHTS, query=None, edited=None):
+        sampled = Answers(*answers, thoughts=thoughts)
 
-    return reply
+        def reply(asked):
+            born = "Kafka" in (asked.given("sentence") or "")
+            if asked.wants == "query":
+                return {"query": query or ("Where?" if born else "Which?")}
+            if asked.wants == "edited":
+                told = "Kafka was born in Prague." if born else asked.given("sentence")
+                return {"edited": edited or told, "references": [1]}
+            return {"answer": "Vltava"} if asked.wants == "answer" else sampled(asked)
+
+        engine, retriever = answering(reply), ListRetriever(found or {})
+        prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+        return prediction, engine, retriever.queries
+
+    return verify
 
 
-def test_what_most_samples_agree_on_is_not_verified(answering):
-    engine = answering(verifying("Danube", "Danube", "Rhine"))
-    retriever = ListRetriever({})
-    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+def test_what_most_samples_agree_on_is_not_verified(verify):
+    prediction, engine, queries = verify("Danube", "Danube", "Rhine")
     assert engine.calls == ["final_content()"] * 3
-    assert (prediction.answer, retriever.queries) == ("Danube", [])
+    assert (prediction.answer, queries) == ("Danube", [])
 
 
-def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentence(answering):
-    engine = answering(verifying("Danube", "Rhine", "Elbe"))
-    retriever = ListRetriever({"Where?": "Kafka, of Prague."})
-    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+DIFFER = ("Danube", "Rhine", "Elbe")
+
+
+def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentence(verify):
+    prediction, engine, _ = verify(*DIFFER, found={"Where?": "Kafka, of Prague."})
     assert [asked.wants for asked in engine.asked[:3]] == ["final_content"] * 3
     assert sorted(asked.wants for asked in engine.asked[3:-1]) == ["edited", "query", "query"]
     (edit,) = [asked for asked in engine.asked if asked.wants == "edited"]
@@ -238,39 +227,23 @@ def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentenc
     ]
 
 
-def test_a_sentence_without_an_edit_stays_and_without_a_query_is_searched_itself(answering):
-    sampled = Answers("Danube", "Rhine", "Elbe", thoughts=THOUGHTS)
-
-    def reply(asked):
-        if asked.wants in ("query", "edited"):
-            return {"query": "null"} if asked.wants == "query" else {"edited": "null", "references": []}
-        return {"answer": "Vltava"} if asked.wants == "answer" else sampled(asked)
-
-    answering(reply)
-    retriever = ListRetriever({"Kafka was born in Vienna.": "Kafka, of Prague."})
-    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
-    assert prediction.final_content == THOUGHTS
-    assert "null" not in retriever.queries
+def test_a_sentence_without_an_edit_stays_and_without_a_query_is_searched_itself(verify):
+    found = {"Kafka was born in Vienna.": "Kafka, of Prague."}
+    prediction, _, queries = verify(*DIFFER, found=found, query="null", edited="null")
+    assert prediction.answer == "Vltava"
+    assert sorted(queries) == ["Kafka was born in Vienna.", "The Danube flows there."]
+    assert [node.answer for node in prediction.tree.nodes[1:]] == [*found, "The Danube flows there."]
 
 
-def test_a_name_with_initials_is_verified_in_its_sentence(answering):
-    sampled = Answers("Danube", "Rhine", "Elbe", thoughts="J. R. R. Tolkien met Dr. Smith. So the answer is Elbe.")
-
-    def reply(asked):
-        if asked.wants == "edited":
-            return {"edited": asked.given("sentence"), "references": []}
-        return {"query": "q"} if asked.wants == "query" else sampled(asked)
-
-    engine = answering(lambda asked: {"answer": "Elbe"} if asked.wants == "answer" else reply(asked))
-    program("verify-and-edit", retriever=ListRetriever({"q": "A passage."}), samples=3)(question=Q)
+def test_a_name_with_initials_is_verified_in_its_sentence(verify):
+    thoughts = "J. R. R. Tolkien met Dr. Smith. So the answer is Elbe."
+    _, engine, _ = verify(*DIFFER, thoughts=thoughts)
     asked = {one.given("sentence") for one in engine.asked if one.wants == "query"}
     assert asked == {"J. R. R. Tolkien met Dr. Smith.", "So the answer is Elbe."}
 
 
-def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(answering):
-    answering(verifying("Danube", "Rhine", "Elbe"))
-    retriever = ListRetriever({"Where?": "A list of novels."})
-    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(verify):
+    prediction, *_ = verify(*DIFFER, found={"Where?": "A list of novels."})
     assert prediction.final_content == "Kafka was born in Prague. The Danube flows there."
     assert prediction.references == []
 
@@ -302,11 +275,10 @@ def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(an
     assert fates["y", "B"] == "filtered out", "what the last hop found takes its place"
 
 
-def test_dsp_whose_only_query_is_the_question_retrieves_no_more_than_it_keeps(scripted):
-    scripted({"thoughts": "Missing.", "query": ""}, {"final_content": "So.", "answer": "Vltava"})
-    retriever = TableRetriever({Q: "ABC"})
-    prediction = program("dsp", retriever=retriever, hops=1, queries=1, samples=1, k=2)(question=Q)
-    assert retriever.queries == [(Q, 2)]
+def test_dsp_whose_only_query_is_the_question_retrieves_no_more_than_it_keeps(run):
+    replies, settings = [{"thoughts": "Missing.", "query": ""}, TOLD], {"hops": 1, "queries": 1, "samples": 1, "k": 2}
+    prediction, _, queries = run("dsp", *replies, found={Q: "ABC"}, **settings)
+    assert queries == [(Q, 2)]
     assert [passage.id for passage in prediction.passages] == ["A", "B"]
 
 
