@@ -20,24 +20,39 @@ OTHER = Passage(id="o", title="Max Brod", text="A friend.")
 EXAMPLE = dspy.Example(question="q", answers=["Vltava"], gold_titles=["The Metamorphosis", "Prague"])
 
 
+STEPS = [
+    {"question": "Who wrote it?", "answer": "Franz Kafka", "support_title": "The Metamorphosis"},
+    {"question": "Where was #1 born?", "answer": "Prague", "support_title": "Franz Kafka"},
+]
+WROTE = {"query": "Who wrote it?", "answer": "Franz Kafka", "found": (NOVEL,)}
+PROVEN = WROTE | {"passage": NOVEL, "support": NOVEL.text}
+
+
 def answered(tree, **fields):
     return dspy.Prediction(**{"answer": "Danube", "failure": None, "references": [], "tree": tree} | fields)
 
 
+def grown(*nodes):
+    """A tree of these nodes, each below the one before it, but for those that replace another."""
+    tree, last = ReasoningTree(question="q"), None
+    for node in nodes:
+        last = tree.grow(None if "replaces" in node else last, **node)
+    return tree
+
+
+def told(tree, example=EXAMPLE, inputs=None, **reply):
+    """The lines behind the verdict on a wrong answer; with a reply those for the step that gave it."""
+    step = (dspy.Predict("question -> answer"), inputs or {}, dspy.Prediction(**reply)) if reply else None
+    return feedback(example, answered(tree), right=False, step=step).splitlines()[1:]
+
+
 def test_each_step_that_went_wrong_has_a_line():
-    tree = ReasoningTree(question="q")
-    wrong = tree.grow(None, query="Who wrote it?", answer="Max Brod", stance="contradicts", found=(NOVEL,))
-    author = tree.grow(
-        None,
-        query="Who wrote it?",
-        answer="Franz Kafka",
-        found=(NOVEL,),
-        passage=NOVEL,
-        support=NOVEL.text,
-        replaces=wrong.id,
+    tree = grown(
+        WROTE | {"answer": "Max Brod", "stance": "contradicts"},
+        PROVEN | {"replaces": 0},
+        {"query": "Where was he born?", "source": "unsolved", "stance": "silent", "found": (OTHER,)},
+        {"query": "Which river?", "answer": "Danube", "source": "lm", "stance": "silent", "found": (OTHER,)},
     )
-    born = tree.grow(author, query="Where was he born?", source="unsolved", stance="silent", found=(OTHER,))
-    tree.grow(born, query="Which river?", answer="Danube", source="lm", stance="silent", found=(OTHER,))
     assert feedback(EXAMPLE, answered(tree), right=False).splitlines() == [
         "The answer 'Danube' is wrong; right is 'Vltava'.",
         "The answer 'Max Brod', recalled for 'Who wrote it?', was replaced by 'Franz Kafka', from a passage; "
@@ -52,135 +67,89 @@ def test_each_step_that_went_wrong_has_a_line():
 
 
 def test_an_answer_that_the_lm_kept_after_feedback_is_not_called_wrong():
-    tree = ReasoningTree(question="q")
-    kept = {"query": "Who wrote it?", "answer": "Franz Kafka", "found": (NOVEL,)}
-    first = tree.grow(None, stance="contradicts", **kept)
-    tree.grow(None, stance="supports", support=NOVEL.text, replaces=first.id, **kept)
-    assert "was wrong" not in feedback(EXAMPLE, answered(tree), right=False)
+    kept = {"stance": "supports", "support": NOVEL.text, "replaces": 0}
+    assert "was wrong" not in "".join(told(grown(WROTE | {"stance": "contradicts"}, WROTE | kept)))
 
 
-def test_where_gold_passages_are_known_another_part_of_the_article_is_not_what_the_answer_needs():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,), support=NOVEL.text)
-    for gold, found in [("n", True), (passage_fingerprint(NOVEL.title, NOVEL.text), True), ("n2", False)]:
-        told = feedback(EXAMPLE.copy(gold_passages=[gold, "p"], gold_titles=[]), answered(tree), right=False)
-        assert f"No query found {2 - found} of the passages that the answer needs." in told
-        assert ("found no passage that the answer needs" in told) != found
+@pytest.mark.parametrize(
+    ("gold", "found"), [("n", True), (passage_fingerprint(NOVEL.title, NOVEL.text), True), ("n2", False)]
+)
+def test_where_gold_passages_are_known_another_part_of_the_article_is_not_what_the_answer_needs(gold, found):
+    said = told(grown(WROTE | {"support": NOVEL.text}), EXAMPLE.copy(gold_passages=[gold, "p"], gold_titles=[]))
+    assert f"No query found {2 - found} of the passages that the answer needs." in said
+    assert ("found no passage that the answer needs" in "".join(said)) != found
 
 
 def test_a_fact_that_was_never_looked_up_is_told_as_its_annotation_has_it():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,))
-    steps = [
-        {"question": "Who wrote it?", "answer": "Franz Kafka", "support_title": "The Metamorphosis"},
-        {"question": "Where was #1 born?", "answer": "Prague", "support_title": "Franz Kafka"},
-    ]
-    example = EXAMPLE.copy(gold_titles=["The Metamorphosis", "Franz Kafka"], annotated_steps=steps)
-    told = feedback(example, answered(tree), right=False).splitlines()
-    assert told[1:] == ["No query found the article 'Franz Kafka', which answers 'Where was Franz Kafka born?'."]
+    example = EXAMPLE.copy(gold_titles=["The Metamorphosis", "Franz Kafka"], annotated_steps=STEPS)
+    never = "No query found the article 'Franz Kafka', which answers 'Where was Franz Kafka born?'."
+    assert told(grown(WROTE), example) == [never]
 
 
 def test_a_step_is_told_what_it_remembered_wrongly():
-    steps = [
-        {"question": "Who wrote it?", "answer": "Franz Kafka"},
-        {"question": "Where was #1 born?", "answer": "Prague"},
-    ]
-    example = EXAMPLE.copy(annotated_steps=steps)
-
-    def told(**reply):
-        step = (dspy.Predict("question -> answer"), {"question": "q"}, dspy.Prediction(**reply))
-        return feedback(example, answered(None), right=False, step=step).splitlines()[1:]
-
+    example = EXAMPLE.copy(annotated_steps=STEPS)
     planned = [PlannedStep(query="Who wrote it?", recalled="Kafka"), PlannedStep(query="Where was #1 born?")]
-    assert told(planned_chain=planned) == ["No fault of this step by itself is known."]
+    assert told(None, example, planned_chain=planned) == ["No fault of this step by itself is known."]
     planned[1] = PlannedStep(query="Where was #1 born?", recalled="Vienna", sure=True)
-    assert told(planned_chain=planned) == [
-        "What this reply remembers for 'Where was #1 born?', 'Vienna', is wrong; it is 'Prague'."
-    ]
+    wrong = "What this reply remembers for 'Where was #1 born?', 'Vienna', is wrong; it is 'Prague'."
+    assert told(None, example, planned_chain=planned) == [wrong]
 
 
 def test_a_reading_is_told_what_its_facts_lack():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Franz Kafka wrote it.", answer="Franz Kafka", passage=NOVEL, support=NOVEL.text)
+    tree = grown(PROVEN | {"query": "Franz Kafka wrote it.", "found": ()})
     facts = [Fact(fact="Franz Kafka wrote it.", passage=1, quote=NOVEL.text), Fact(fact="Kafka was a Czech.")]
-    reply = dspy.Prediction(evidence=facts, answer="Danube")
     inputs = {"passages": ["[1] The Metamorphosis | A novella by Franz Kafka.", "[2] Kafka | Born in Prague."]}
-    steps = [
-        {"question": "Who wrote it?", "answer": "Franz Kafka"},
-        {"question": "Where was #1 born?", "answer": "Prague"},
-        {"question": "Which river flows through #2?", "answer": "Vltava"},  # no passage tells it
-    ]
-    example = EXAMPLE.copy(gold_titles=[], annotated_steps=steps)
-    told = feedback(example, answered(tree), right=False, step=(dspy.Predict("question -> answer"), inputs, reply))
-    assert told.splitlines()[1:] == [
+    untold = {"question": "Which river flows through #2?", "answer": "Vltava"}  # no passage tells it
+    example = EXAMPLE.copy(gold_titles=[], annotated_steps=[*STEPS, untold])
+    assert told(tree, example, inputs, evidence=facts, answer="Danube") == [
         "No quote proves the fact 'Kafka was a Czech.'.",
         "No fact of this reply tells 'Prague', which answers 'Where was Franz Kafka born?'; a passage holds it.",
         "The wrong answer 'Danube' began in this reply.",
     ]
 
 
+LATE = Failure(cause="timeout", message="too slow")
+
+
 @pytest.mark.parametrize(
-    ("prediction", "right", "full", "said"),
+    ("given", "right", "full", "said"),
     [
-        (answered(None, answer="Vltava"), True, True, "The answer 'Vltava' is right."),
-        (
-            answered(None, answer="the river"),
-            True,
-            False,
-            "The answer 'the river' is good enough, without the full score; right is 'Vltava'.",
-        ),
-        (
-            answered(None, answer="the Vltava"),
-            False,
-            True,
-            "The answer 'the Vltava' is right, but the metric does not accept what was given.",
-        ),
-        (answered(None, answer=""), False, True, "In the end, 'q' got no answer; right is 'Vltava'."),
-        (
-            answered(None, failure=Failure(cause="timeout", message="too slow")),
-            False,
-            True,
-            "No answer was given: timeout: too slow.",
-        ),
+        ({"answer": "Vltava"}, True, True, "The answer 'Vltava' is right."),
+        ({"answer": "a river"}, True, False, "The answer 'a river' is good enough, without the full score; right is "),
+        ({"answer": "the Vltava"}, False, True, "The answer 'the Vltava' is right, but the metric does not accept "),
+        ({"answer": ""}, False, True, "In the end, 'q' got no answer; right is 'Vltava'."),
+        ({"failure": LATE}, False, True, "No answer was given: timeout: too slow."),
         (None, False, True, "No answer was given."),
     ],
 )
-def test_the_verdict_is_told_in_words(prediction, right, full, said):
-    assert feedback(EXAMPLE, prediction, right=right, full=full) == said
+def test_the_verdict_is_told_in_words(given, right, full, said):
+    prediction = None if given is None else answered(None, **given)
+    assert feedback(EXAMPLE, prediction, right=right, full=full).startswith(said)
 
 
 def test_a_needed_passage_that_was_turned_away_is_told():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Who wrote it?", source="passage", found=(NOVEL,), passage=NOVEL, ended="rejected")
-    told = "The passage 'The Metamorphosis', which the answer needs, was rejected."
-    assert told in feedback(EXAMPLE, answered(tree), right=False)
+    tree = grown({"query": "Who wrote it?", "source": "passage", "passage": NOVEL, "ended": "rejected"})
+    assert "The passage 'The Metamorphosis', which the answer needs, was rejected." in told(tree)
 
 
 def test_a_step_is_told_only_what_it_had_part_in():
-    tree = ReasoningTree(question="q")
-    author = tree.grow(None, query="Who wrote it?", answer="Kafka", found=(NOVEL,), passage=NOVEL, support=NOVEL.text)
-    born = {"template": "Where was #1 born?", "source": "unsolved", "stance": "silent", "found": (OTHER,)}
-    tree.grow(author, query="Where was Kafka born?", **born)
-
-    def told(inputs, **reply):
-        step = (dspy.Predict("question -> answer"), inputs, dspy.Prediction(**reply))
-        return feedback(EXAMPLE, answered(tree), right=False, step=step).splitlines()
-
-    end = "In the end, the answer 'Danube' to 'q' is wrong; right is 'Vltava'."
+    born = {"query": "Where was Kafka born?", "template": "Where was #1 born?", "found": (OTHER,)}
+    tree = grown(PROVEN | {"answer": "Kafka"}, born | {"source": "unsolved", "stance": "silent"})
     unanswered = "The query 'Where was Kafka born?' was left without an answer."
     needless = "The query 'Where was Kafka born?' found no passage that the answer needs."
     never = "No query found the article 'Prague', which the answer needs."
     planned = [PlannedStep(query=query) for query in ("Who wrote it?", "Where was #1 born?")]
-    assert told({"question": "q"}, planned_chain=planned) == [end, unanswered, needless, never]
-    assert told({"query": "Where was Kafka born?"}, verdict="silent") == [end, unanswered, needless]
-    assert told({"query": "Who wrote it?"}, found="Kafka") == [end, "No fault of this step by itself is known."]
+    assert told(tree, inputs={"question": "q"}, planned_chain=planned) == [unanswered, needless, never]
+    assert told(tree, inputs={"query": "Where was Kafka born?"}, verdict="silent") == [unanswered, needless]
+    known = ["No fault of this step by itself is known."]
+    assert told(tree, inputs={"query": "Who wrote it?"}, found="Kafka") == known
     unmarked, given, began = (
         "The final content has no mark for 'Kafka', which stands in the passage 'The Metamorphosis'.",
         "The wrong answer 'Danube' stands in what this step was given.",
         "The wrong answer 'Danube' began in this reply.",
     )
-    assert told({"steps": ["Danube"]}, final_content="Danube.") == [end, unmarked, given]
-    assert told({"passages": ["The Danube."]}, final_content="Danube.") == [end, unmarked, began]
+    assert told(tree, inputs={"steps": ["Danube"]}, final_content="Danube.") == [unmarked, given]
+    assert told(tree, inputs={"passages": ["The Danube."]}, final_content="Danube.") == [unmarked, began]
 
 
 @pytest.mark.parametrize(
@@ -192,22 +161,18 @@ def test_a_step_is_told_only_what_it_had_part_in():
     ],
 )
 def test_a_correction_is_called_one_where_the_annotations_say_so(old, new, said):
-    steps = [{"question": "Who is the author?", "answer": "Franz Kafka"}]
-    tree, example = ReasoningTree(question="q"), EXAMPLE.copy(annotated_steps=steps)
-    first = tree.grow(None, query="Who wrote it?", answer=old)
-    tree.grow(None, query="Who wrote it?", answer=new, support="So.", replaces=first.id)
-    assert f"The answer {old!r}, recalled for 'Who wrote it?', {said}" in feedback(example, answered(tree), right=False)
+    query = {"query": "Who wrote it?"}
+    tree = grown(query | {"answer": old}, query | {"answer": new, "support": "So.", "replaces": 0})
+    assert f"The answer {old!r}, recalled for 'Who wrote it?', {said}" in told(
+        tree, EXAMPLE.copy(annotated_steps=STEPS[:1])
+    )
 
 
 def test_a_plan_is_not_blamed_for_a_right_recall_that_a_check_spoilt():
-    tree = ReasoningTree(question="q")
-    first = tree.grow(None, query="Which river?", answer="Vltava")
-    tree.grow(None, query="Which river?", answer="Danube", support="So.", replaces=first.id)
-    spoilt, predict = "was right, and 'Danube' was put in its place.", dspy.Predict("question -> answer")
-    plan = (predict, {"question": "q"}, dspy.Prediction(planned_chain=[PlannedStep(query="Which river?")]))
-    check = (predict, {"query": "Which river?"}, dspy.Prediction(found="Danube"))
-    assert spoilt not in feedback(EXAMPLE, answered(tree), right=False, step=plan)
-    assert spoilt in feedback(EXAMPLE, answered(tree), right=False, step=check)
+    query, spoilt = {"query": "Which river?"}, "was right, and 'Danube' was put in its place."
+    tree = grown(query | {"answer": "Vltava"}, query | {"answer": "Danube", "support": "So.", "replaces": 0})
+    plan = told(tree, inputs={"question": "q"}, planned_chain=[PlannedStep(query="Which river?")])
+    assert [spoilt in "".join(lines) for lines in (plan, told(tree, inputs=query, found="Danube"))] == [False, True]
 
 
 def test_a_reply_that_gave_a_wrong_verdict_is_told_so():
@@ -217,21 +182,17 @@ def test_a_reply_that_gave_a_wrong_verdict_is_told_so():
 
 
 def test_a_review_that_names_something_missing_and_asks_nothing_is_told_so():
-    tree, missing = ReasoningTree(question="q"), "Something was still missing here, but no query was written."
-    tree.grow(None, query="q", source="passage", found=(NOVEL,), passage=NOVEL, ended="no query")
-    assert missing in feedback(EXAMPLE, answered(tree), right=False)
-    whole = EXAMPLE.copy(gold_titles=["The Metamorphosis"])
-    assert missing not in feedback(whole, answered(tree), right=False)
+    missing = "Something was still missing here, but no query was written."
+    tree = grown({"query": "q", "source": "passage", "found": (NOVEL,), "passage": NOVEL, "ended": "no query"})
+    assert missing in told(tree)
+    assert missing not in told(tree, EXAMPLE.copy(gold_titles=["The Metamorphosis"]))
 
 
 def test_a_right_answer_with_sound_steps_has_one_line():
-    tree = ReasoningTree(question="q")
-    tree.grow(
-        None, query="Who wrote it?", answer="Kafka", source="lm", stance="supports", found=(NOVEL,), support=NOVEL.text
-    )
-    example = dspy.Example(question="q", answer="Kafka")
+    tree = grown(WROTE | {"answer": "Kafka", "source": "lm", "stance": "supports", "support": NOVEL.text})
     prediction = answered(tree, answer="Kafka", references=[NOVEL])
-    assert feedback(example, prediction, right=True) == "The answer 'Kafka' is right."
+    whole = dspy.Example(question="q", answer="Kafka")
+    assert feedback(whole, prediction, right=True) == "The answer 'Kafka' is right."
 
 
 def test_what_the_metric_says_itself_comes_last():
@@ -246,8 +207,7 @@ def test_what_the_metric_says_itself_comes_last():
 
 
 def test_simba_is_given_no_call_that_contradicts_and_plans_as_they_turned_out():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Who wrote it?", answer="Max Brod", stance="contradicts", found=(NOVEL,))
+    tree = grown(WROTE | {"answer": "Max Brod", "stance": "contradicts"})
     plan, tells = dspy.Predict("question -> planned_chain"), dspy.Predict("steps -> final_content")
     planned = dspy.Prediction(planned_chain=[PlannedStep(query="Who wrote it?", recalled="Max Brod", sure=True)])
     false_mark = dspy.Prediction(final_content="He did [9].")
