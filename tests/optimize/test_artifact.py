@@ -6,8 +6,8 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.common.manifests import checksum_of
 from questree.evaluation.identity import signature_fingerprints
-from questree.optimize import load, optimizer, save
-from questree.programs import SearChain, SearChainSettings, build
+from questree.optimize import load, save
+from questree.programs import build
 from questree.programs.composed import Majority
 from questree.programs.modules.reader import LMReader
 
@@ -160,18 +160,18 @@ class OtherReader:
     name, threshold = "dpr", 1.5
 
 
-def test_a_reader_where_there_was_none_is_refused(saved, mini):
-    with pytest.raises(QuestreeError, match=r"compiled with the reader none and is loaded with dpr; .*\(--reader\)"):
-        load(saved[0], retriever=mini.index, reader=OtherReader())
-
-
-def test_another_reader_and_none_are_refused(mini, tmp_path):
-    reads = build("searchain", {"check": "reader"}, retriever=mini.index)
-    with pytest.raises(QuestreeError, match="reader lm and is loaded with dpr"):
-        load(save(reads, tmp_path / "lm"), retriever=mini.index, reader=OtherReader())
-    trained = build("searchain", {}, retriever=mini.index, reader=OtherReader())
-    with pytest.raises(QuestreeError, match="reader dpr and is loaded with none"):
-        load(save(trained, tmp_path / "dpr"), retriever=mini.index)
+@pytest.mark.parametrize(
+    ("settings", "saved_with", "given", "said"),
+    [
+        ({}, None, OtherReader(), r"reader none and is loaded with dpr; .*\(--reader\)"),
+        ({"check": "reader"}, None, OtherReader(), "reader lm and is loaded with dpr"),
+        ({}, OtherReader(), None, "reader dpr and is loaded with none"),
+    ],
+)
+def test_another_reader_is_refused(settings, saved_with, given, said, mini, tmp_path):
+    folder = save(build("searchain", settings, retriever=mini.index, reader=saved_with), tmp_path / "program")
+    with pytest.raises(QuestreeError, match=said):
+        load(folder, retriever=mini.index, reader=given)
 
 
 def test_an_artifact_of_a_newer_version_is_refused(saved, mini):
@@ -197,15 +197,3 @@ def test_a_failed_save_leaves_the_old_one(saved, mini):
     with pytest.raises(QuestreeError, match="cannot be saved as JSON"):
         save(program, folder)
     assert load(folder, retriever=mini.index).chain_of_query.demos
-
-
-def test_settings_come_back(mini, tmp_path):
-    program = SearChain(mini.index, settings=SearChainSettings(max_rounds=2, verification=False))
-    assert load(save(program, tmp_path / "p"), retriever=mini.index).settings == program.settings
-
-
-def test_a_composed_program_comes_back(mini, tmp_path):
-    compiled = mini.compiled(optimizer("ensemble", candidates=1, size=2))
-    loaded = load(save(compiled.program, tmp_path / "p"), retriever=mini.index)
-    assert len(loaded.members) == 2
-    assert loaded.members[0].retriever is mini.index

@@ -100,11 +100,6 @@ def test_a_finished_compilation_is_tracked_once_and_registered_by_name(mini, tmp
     assert [version.version for version in client.search_model_versions("name = 'chain'")] == [1]
 
 
-def test_a_registered_name_needs_a_store(mini):
-    with pytest.raises(QuestreeError, match="register='chain' needs MLflow: name a store"):
-        mini.compiled("labeled-few-shot", train=4, dev=2, register="chain")
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
@@ -166,6 +161,10 @@ def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
         mini.compiled("labeled-few-shot", out=tmp_path, seed=1)
 
 
+def _majority():
+    return Majority([SearChain(None), SearChain(None)])
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -173,13 +172,22 @@ def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
         ({"examples": Examples([], ["Who?"])}, r"dev=\['Who\?'\] is no list of dspy\.Example"),
         ({"examples": Examples([dspy.Example(question="Who?")], [])}, r"'Who\?' cannot be asked: .*with_inputs"),
         ({"optimizer": dspy.BootstrapFewShot()}, r"optimizer=.* is of the type BootstrapFewShot; give one of .*copro"),
+        ({"optimizer": "gepa", "teacher": "annotations"}, "gepa with these settings asks no teacher: .*mipro"),
+        ({"optimizer": optimizer("mipro", candidates=3)}, "mipro takes .*auto"),
+        ({"optimizer": optimizer("mipro", trials=3)}, "mipro takes .*auto"),
+        ({"optimizer": optimizer("mipro", auto=None)}, "mipro takes .*auto"),
+        ({"optimizer": optimizer("gepa", auto=None)}, "gepa takes .*auto"),
+        ({"prompt_lm": dspy.LM("a/b")}, "bootstrap-random-search with these settings asks no prompt_lm: .*mipro"),
         ({"teacher": "annotation"}, r"'annotation' is no teacher; give a program \(questree\.load.* or 'annotations'"),
+        ({"teacher": build("direct", {})}, "has other prompts than this searchain"),
+        ({"teacher": _majority()}, "has other prompts than this searchain"),
         ({"metric": [metric("f1")]}, "is no metric: give a function"),
         ({"policy": {"max_calls": 5}}, r"is of the type dict; give questree\.evaluation\.RunPolicy"),
-        ({"program": Majority([SearChain(None), SearChain(None)])}, r"made of compiled programs \(majority\).*members"),
+        ({"program": _majority()}, r"made of compiled programs \(majority\).*members"),
+        ({"register": "chain"}, "register='chain' needs MLflow: name a store"),
     ],
 )
-def test_what_is_of_the_wrong_kind_is_refused_before_anything_is_asked(mini, given, said, tmp_path):
+def test_what_does_not_fit_is_refused_before_anything_is_asked(mini, given, said, tmp_path):
     asked = {"program": mini.program(), "examples": mini.examples(), "metric": mini.metric, "out": tmp_path / "run"}
     with pytest.raises(QuestreeError, match=said):
         compile_program(**{**asked, **given})
@@ -275,21 +283,6 @@ def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini,
     assert plans
     assert {len(messages) for messages in plans} == {2 + 2 * len(plan.demos)}
     assert plan.demos
-
-
-def test_a_teacher_with_other_prompts_is_refused(mini):
-    others = [build("direct", {}), Majority([mini.program(), mini.program()])]
-    for other in others:
-        with pytest.raises(QuestreeError, match="has other prompts than this searchain"):
-            mini.compiled("bootstrap-few-shot", teacher=other)
-
-
-def test_what_an_optimizer_would_not_ask_is_refused(mini):
-    stages = []
-    for name, part in (("gepa", {"teacher": "annotations"}), ("bootstrap-few-shot", {"prompt_lm": dspy.LM("a/b")})):
-        with pytest.raises(QuestreeError, match=rf"{name} with these settings asks no {next(iter(part))}: .*mipro"):
-            mini.compiled(name, on_progress=stages.append, **part)
-    assert not stages
 
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):

@@ -275,13 +275,6 @@ def test_a_step_that_fails_ends_it_and_is_not_hidden(mini, trainer):
         trained(mini, name="better-together", strategy="w")
 
 
-@pytest.mark.parametrize("settings", [{"strategy": "w->p"}, {"strategy": "q"}, {"prompt_optimizer": "ensemble"}])
-def test_what_does_not_fit_is_refused_by_name(settings):
-    [name] = settings
-    with pytest.raises(QuestreeError, match=f"better-together: {name}="):
-        optimizer("better-together", **settings)
-
-
 def test_the_tracked_run_names_the_trained_lm(mini, trainer, monkeypatch):
     run, compiled = Mock(), trained(mini)
     monkeypatch.setattr("questree.optimize.compilation.log_model", lambda folder, register: None)
