@@ -273,16 +273,6 @@ def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> No
     if not changed:
         return
     named = ", ".join(f"{(saved.get(name) or current[name])['signature']} ({name})" for name in changed)
-    fields = {name: len(predictor.signature.fields) for name, predictor in program.named_predictors()}
-    others = any(  # then no prompt can be put into it
-        len(part.signature.fields) != fields.get(name)
-        for state in artifact.manifest.state.members
-        for name, part in state.items()
-    )
-    if saved.keys() != current.keys() or others:
-        raise QuestreeError(
-            f"{artifact.folder} does not fit this version's {program.name}: it differs in {named}. Compile anew."
-        )
     if not allowed:
         raise QuestreeError(
             f"Changed since {artifact.folder} was saved: {named}. Its instructions and demonstrations were made for "

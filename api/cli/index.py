@@ -15,69 +15,57 @@ if TYPE_CHECKING:
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.index_kind import Report
 
-_Corpus = Annotated[
-    Path,
-    typer.Argument(
-        help="Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or "
-        "folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one."
-    ),
-]
-_Out = Annotated[Path | None, typer.Option(help="Folder of the index.")]
-_Engine = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION "
-        "without a server.",
-    ),
-]
-_Kind = Annotated[
-    str,
-    typer.Option(
-        help="Kind of index; all of them: questree list retrievers. "
-        "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
-    ),
-]
-_Checkpoint = Annotated[
-    str | None, typer.Option(help="The kind's encoder, by name or folder. Default: one made from MiniLM, offline.")
-]
-_Format = Annotated[str | None, typer.Option("--format", help="Format of the corpus. Default: it is recognised.")]
-_Values = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the kind, nbits=2 of colbert; repeat it."),
-]
-_On = Annotated[
-    str | None,
-    typer.Option(help="Cluster whose workers encode, one a GPU: 'ray' starts one on this machine; ray://HOST:10001."),
-]
-_Workers = Annotated[
-    int | None,
-    typer.Option(min=1, help="Workers on the cluster of --on. Default: one for each GPU, or for four cores."),
-]
-_SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")]
-_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the index that is there.")]
-_Add = Annotated[
-    bool, typer.Option("--add", help="Add to the index that is there, as if it were built from all passages.")
-]
-_Links = Annotated[
-    bool, typer.Option("--links", help="Make its links too, beside it (OUT.links), for --retriever linked:OUT.")
-]
-
 
 def index(
-    corpus: _Corpus,
-    out: _Out = None,
-    engine: _Engine = None,
-    kind: _Kind = "auto",
-    checkpoint: _Checkpoint = None,
-    form: _Format = None,
-    values: _Values = None,
-    on: _On = None,
-    workers: _Workers = None,
-    skip_bad: _SkipBad = False,
-    overwrite: _Overwrite = False,
-    add: _Add = False,
-    links: _Links = False,
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            help="Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or "
+            "folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one."
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder of the index.")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION "
+            "without a server.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="Kind of index; all of them: questree list retrievers. "
+            "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
+        ),
+    ] = "auto",
+    checkpoint: Annotated[
+        str | None, typer.Option(help="The kind's encoder, by name or folder. Default: one made from MiniLM, offline.")
+    ] = None,
+    form: Annotated[str | None, typer.Option("--format", help="Format of the corpus. Default: recognised.")] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the kind, nbits=2 of colbert; repeat it."),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            help="Cluster whose workers encode, one a GPU: 'ray' starts one on this machine; ray://HOST:10001."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Workers on the cluster of --on. Default: one for each GPU, or for four cores."),
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read; say so.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the index that is there.")] = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add to the index that is there, as if it were built from all passages.")
+    ] = False,
+    links: Annotated[
+        bool, typer.Option("--links", help="Make its links too, beside it (OUT.links), for --retriever linked:OUT.")
+    ] = False,
 ) -> None:
     """Make an index of a corpus, for the --retriever of every command.
 

@@ -94,7 +94,9 @@ def test_a_signature_that_has_other_fields_now_is_refused_even_if_changes_are_al
     folder, _ = saved
     change_the_plan()
     edited(folder, lambda one: one["state"]["members"][0]["chain_of_query"]["signature"]["fields"].pop())
-    with pytest.raises(QuestreeError, match=r"does not fit this version's searchain.*PlanChain.*Compile anew"):
+    with pytest.raises(
+        QuestreeError, match=r"does not fit its program \(chain_of_query has 3 fields, and not 2\); .*again"
+    ):
         load(folder, retriever=mini.index, allow_changed_signatures=True)
 
 
