@@ -18,6 +18,7 @@ from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize.optimizers import dspy_changes
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
+from questree.optimize.optimizers.few_shot import BootstrapRandomSearch
 from questree.optimize.optimizers.proposals import proposals_with_care
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
@@ -139,14 +140,13 @@ def test_clusters_hold_questions_of_a_kind():
     assert clusters(["same", "same"], 4, seed=0) == [[0, 1]]
 
 
-def test_the_members_of_an_ensemble_differ_in_what_their_prompts_show(mini):
-    """The first two candidates of a random search, without demonstrations and with rows as they are, are one here."""
-    compiled = mini.compiled(optimizer("ensemble", candidates=3), train=8, dev=1)
-    scores = [one.score for one in compiled.compilation.candidates]
-    assert max(scores) == scores[0] == scores[1]  # both are among the best
-    prompts = [[prompt.text for prompt in rendered_prompts(one)] for one in compiled.program.members]
-    assert len(prompts) > 1  # one member alone has nothing to differ from
-    assert all(one not in prompts[:n] for n, one in enumerate(prompts))
+def test_the_members_of_an_ensemble_differ_in_what_their_prompts_show(mini, monkeypatch):
+    bare, rows, shows = programs = [mini.program() for _ in range(3)]
+    rows.predictors()[0].demos = [dspy.Example(question="Who?")]  # no prompt shows it: a field is missing
+    shows.predictors()[0].demos = [dspy.Example(question="Who?", answer_style="a name", planned_chain=[])]
+    found = Mock(candidate_programs=[{"program": one} for one in programs])
+    monkeypatch.setattr(BootstrapRandomSearch, "make", lambda *given: found)
+    assert optimizer("ensemble").make(mini.program(), Mock()).members == [bare, shows]
 
 
 def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
