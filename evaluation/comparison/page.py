@@ -8,7 +8,7 @@ from ...common.text import in_page
 from ...metrics import Interval, mean_interval
 from ..evaluation import Evaluation
 from ..tables import SIMULATED, html_of
-from .plots import Point, dot_rows, scatter
+from .plots import dot_rows, scatter
 from .rows import PAPERS, Comparison
 
 
@@ -42,19 +42,19 @@ def plots_of(comparison: Comparison) -> list[tuple[str, str]]:
     said = " (simulated)" if comparison.simulated else ""
     evaluations, metric = comparison.evaluations, comparison.metric + said
     plots = []
-    by_calls = [Point(name, one.spent.calls / one.n, one.score) for name, one in evaluations.items() if one.spent.calls]
+    by_calls = {name: (one.spent.calls / one.n, one.score) for name, one in evaluations.items() if one.spent.calls}
     if by_calls:
         plots.append((f"{metric} against LM calls", scatter(by_calls, x="LM calls a question", y=metric)))
     cached = ", ".join(name for name, one in evaluations.items() if one.spent.cached)
     without = f" (without {cached}: the cache answered some of the calls)" if cached else ""
     priced = {name: one for name, one in evaluations.items() if one.spent.cost and not one.spent.cached}
-    by_cost = [Point(name, 1000 * one.spent.cost / one.n, one.score) for name, one in priced.items()]
+    by_cost = {name: (1000 * one.spent.cost / one.n, one.score) for name, one in priced.items()}
     if by_cost:
         heading = f"{metric} against cost{without}"
         plots.append((heading, scatter(by_cost, x="US dollars for 1,000 questions", y=metric)))
     by_hops = {name: scores_by_hops(evaluation) for name, evaluation in evaluations.items()}
     if len({hops for groups in by_hops.values() for hops in groups}) > 1:
-        plots.append((f"{metric} by number of hops", dot_rows(by_hops, x=metric, unit="hop")))
+        plots.append((f"{metric} by number of hops", dot_rows(by_hops, x=metric)))
     return plots
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from itertools import cycle
 from threading import Lock
@@ -24,28 +23,19 @@ _MARKERS = "osD^vP*X<>p"  # with the ten colours of matplotlib's cycle, 110 dots
 _ALONE = Lock()  # matplotlib's look is that of the whole process
 
 
-@dataclass(frozen=True)
-class Point:
-    """A dot with its name: ``x`` above 0, ``y`` with its interval."""
-
-    name: str
-    x: float
-    y: Interval
-
-
-def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
+def scatter(points: Mapping[str, tuple[float, Interval]], *, x: str, y: str) -> str:
     """Draw scores with their intervals against their cost, on a logarithmic axis; the first point is hollow.
 
     Args:
-        points: one or more.
+        points: one or more by name: the cost, above 0, and the score.
         x, y: the labels of the axes.
     """
     from matplotlib.ticker import LogFormatter
 
     def draw(axes: Any) -> None:
-        for place, (point, marker) in enumerate(zip(points, cycle(_MARKERS), strict=False)):
-            filled = {"fillstyle": "full" if place else "none", "label": _shown(point.name)}
-            axes.errorbar(point.x, point.y.mean, yerr=_ends([point.y]), fmt=marker, **filled)
+        for place, ((name, (cost, score)), marker) in enumerate(zip(points.items(), cycle(_MARKERS), strict=False)):
+            filled = {"fillstyle": "full" if place else "none", "label": _shown(name)}
+            axes.errorbar(cost, score.mean, yerr=_ends([score]), fmt=marker, **filled)
         axes.axhline(0, alpha=0)  # the axis begins there
         axes.set(xscale="log", xlabel=_shown(x), ylabel=_shown(y))
         axes.xaxis.set(major_formatter=LogFormatter(), minor_formatter=LogFormatter(minor_thresholds=(2, 0.5)))
@@ -53,27 +43,27 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     return _image(f"{y} against {x}", draw, height=max(3.2, 0.25 * len(points)))
 
 
-def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -> str:
-    """Draw a line for each name with a dot for each group; intervals are thin lines.
+def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str) -> str:
+    """Draw a line for each name with a dot for each number of hops; intervals are thin lines.
 
     Args:
-        rows: scores by name, then by group; a group is a number of units, such as hops.
+        rows: scores by name, then by number of hops.
         x: the label of the axis, which goes from 0 to 1, or further where a score does.
     """
-    sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
+    sizes = {hops: score.n for row in rows.values() for hops, score in row.items()}
 
     def draw(axes: Any) -> None:
-        for number, (group, marker) in enumerate(zip(sorted(sizes), cycle(_MARKERS), strict=False)):
-            there = {line: row[group] for line, row in enumerate(rows.values()) if group in row}
+        for number, (hops, marker) in enumerate(zip(sorted(sizes), cycle(_MARKERS), strict=False)):
+            there = {line: row[hops] for line, row in enumerate(rows.values()) if hops in row}
             beside = 0.6 * ((number + 0.5) / len(sizes) - 0.5)
-            label = f"{group} {unit}{'' if group == 1 else 's'} (n={sizes[group]})"
+            label = f"{hops} hop{'' if hops == 1 else 's'} (n={sizes[hops]})"
             means, lines = [one.mean for one in there.values()], [line + beside for line in there]
             axes.errorbar(means, lines, xerr=_ends(there.values()), fmt=marker, label=label)
         axes.axvspan(0, 1, alpha=0)  # the axis has room for every share
         axes.set(xlabel=_shown(x), yticks=range(len(rows)), yticklabels=map(_shown, rows))
         axes.invert_yaxis()
 
-    return _image(f"{x} by number of {unit}s", draw, height=1.2 + (0.2 + 0.16 * len(sizes)) * len(rows))
+    return _image(f"{x} by number of hops", draw, height=1.2 + (0.2 + 0.16 * len(sizes)) * len(rows))
 
 
 def _shown(name: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from questree.cli.report import evaluation_table
 from questree.evaluation.comparison.comparison import files_of
 from questree.evaluation.comparison.page import plots_of
-from questree.evaluation.comparison.plots import Point, dot_rows, scatter
+from questree.evaluation.comparison.plots import dot_rows, scatter
 from questree.evaluation.comparison.published import published
 from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
@@ -207,11 +207,11 @@ def test_what_is_simulated_says_so_everywhere():
 @pytest.mark.parametrize("score", [0.3, 1e5, -5.0])
 def test_plots_hold_names_and_scores_of_any_kind_as_text_alone(score):
     around = Interval(score, score - 0.01, score + 0.01, 7)
-    points = [Point(name, 2.0, around) for name in (HOSTILE, "$x_1$", *(f"program-{n}" for n in range(3)))]
-    rows = {point.name: {2: around, 3: Interval(0, 0, 0, 9)} for point in points}
+    points = dict.fromkeys((HOSTILE, "$x_1$", *(f"program-{n}" for n in range(3))), (2.0, around))
+    rows = {name: {2: around, 3: Interval(0, 0, 0, 9)} for name in points}
     for image, more in (
         (scatter(points, x="calls", y="score"), ["calls", "score"]),
-        (dot_rows(rows, x="score", unit="hop"), ["2 hops (n=7)", "3 hops (n=9)"]),
+        (dot_rows(rows, x="score"), ["2 hops (n=7)", "3 hops (n=9)"]),
     ):
         told = [element.text for element in drawn(image).iter("{http://www.w3.org/2000/svg}text")]
         assert {*more, *rows} <= {*told}

@@ -11,7 +11,7 @@ from reliability.fuzz import hostile_page, hostile_tree, mermaid_is_inert, page_
 
 from questree.common.text import printable, printable_json
 from questree.evaluation.comparison.page import as_page
-from questree.evaluation.comparison.plots import Point, dot_rows, scatter
+from questree.evaluation.comparison.plots import dot_rows, scatter
 from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
@@ -77,8 +77,8 @@ def test_comparisons_have_the_same_elements_whatever_stands_in_them(failed):
 def test_names_in_a_plot_turn_no_writing_around():
     evil, score = "".join(EVILS), Interval(0.5, 0.4, 0.6, 7)
     for image in (
-        scatter([Point(evil, 1.0, score)], x=evil, y=evil),
-        dot_rows({evil: {2: score}}, x=evil, unit="hop"),
+        scatter({evil: (1.0, score)}, x=evil, y=evil),
+        dot_rows({evil: {2: score}}, x=evil),
     ):
         drawn = ElementTree.fromstring(b64decode(image.partition("base64,")[2].removesuffix('">')))
         assert screen_is_still("".join(drawn.itertext()).replace("\n", ""))
