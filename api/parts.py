@@ -193,7 +193,7 @@ class Parts:
         from .evaluation import Tracking
 
         uri = self.settings.tracking_uri
-        return Tracking.off() if uri == "none" else Tracking(uri=uri, experiment=self.settings.experiment)
+        return Tracking(uri="" if uri == "none" else uri, experiment=self.settings.experiment)
 
     @property
     def allowed_code(self) -> list[str]:

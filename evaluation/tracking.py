@@ -65,11 +65,6 @@ class Tracking:
     traces: bool = True
     traces_of_compilation: bool = False
 
-    @staticmethod
-    def off() -> Tracking:
-        """Return a tracking whose runs do nothing, and which needs no MLflow."""
-        return Tracking(uri="")
-
     @contextmanager
     def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
         """Open a run, nested in the open one if there is one; it is marked as failed if the block raises.
@@ -294,7 +289,8 @@ class TrackedRun:
         return traced(self.id, self.experiment, self._traces) if self.on and wanted else nullcontext()
 
 
-OFF = Tracking.off()
+OFF = Tracking(uri="")
+"""A tracking whose runs do nothing, and which needs no MLflow."""
 UNTRACKED = TrackedRun("", "", OFF, {})
 
 

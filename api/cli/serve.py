@@ -68,7 +68,7 @@ def serve(
     if len(shown) < len(runs or []) and settings.tracking_uri == "none":
         raise QuestreeError("Nothing is tracked to 'none'. Name the store of your runs: --tracking-uri.")
     mlflow, experiment = _address(mlflow_ui, settings.tracking_uri), Experiment(settings)
-    tracking, opened = experiment.tracking if len(shown) < len(runs or []) else Tracking.off(), ExitStack()
+    tracking, opened = experiment.tracking if len(shown) < len(runs or []) else Tracking(uri=""), ExitStack()
     with waiting("loading the programs, the index and the store of runs"):
         examples = example_questions(experiment) if settings.retriever is None or settings.lm == "simulated" else ()
         service = service_of(experiment, programs, questions, limits, examples)

@@ -15,7 +15,7 @@ from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.traces import plain
 from questree.evaluation.tracked_runs import fetch_kept, tracked_run
-from questree.evaluation.tracking import Tracking
+from questree.evaluation.tracking import OFF, Tracking
 from questree.evaluation.tracking_store import bound_mlflow, without_password
 from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
@@ -318,7 +318,7 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "mlflow", None)
     monkeypatch.setattr("questree.evaluation.evaluation.Evaluation.figures", None)  # not even added up
-    with Tracking.off().run("nothing", {"a": 1}) as run, run.traces(), run.traces(compilation=True):
+    with OFF.run("nothing", {"a": 1}) as run, run.traces(), run.traces(compilation=True):
         run.params({"b": 1})
         run.figures({"c": 1.0}, step=2)
         run.evaluation(evaluate(mini.program(), mini.dev[:1], mini.metric), prefix="after_")
