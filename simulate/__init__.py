@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .recordings import read_recordings as read_recordings
     from .server import create_app as create_app
     from .server import running as running
-    from .server import serve as serve
     from .traits import Traits as Traits
     from .world import World as World
 

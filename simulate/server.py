@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dspy.lm15 import LM15Error, Request, Response, request_from_openai_chat
 
 from ..retrieval.serving.listener import running as app_running
-from ..retrieval.serving.listener import serve as serve_app
 from ..retrieval.serving.server_limits import Refused, ServerLimits, guarded
 from .engine import AsyncSimulatedEngine, SimulatedEngine
 from .reply import pieces
@@ -77,28 +76,6 @@ def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -
     app.add_api_route("/v1/models", models)
     app.add_api_route("/health", health)
     return app
-
-
-def serve(
-    engine: SimulatedEngine,
-    host: str = "127.0.0.1",
-    port: int = 8321,
-    *,
-    limits: ServerLimits | None = None,
-    ready: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Serve until interrupted, on loopback unless told otherwise.
-
-    Args:
-        engine: what replies.
-        host, port: where; 0 takes a free port.
-        limits: without a token, only loopback is served.
-        ready: called with the address when the server listens at it.
-
-    Raises:
-        QuestreeError: the address is taken or not this machine's, or needs a token.
-    """
-    serve_app(create_app(engine, limits=limits), host, port, token=limits.token if limits else None, ready=ready)
 
 
 @contextmanager

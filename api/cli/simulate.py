@@ -24,8 +24,9 @@ def serve(
     from ..simulate import is_simulated
 
     with needs_extra("serve"):
+        from ..retrieval.serving.listener import serve as listen
         from ..retrieval.serving.server_limits import ServerLimits
-        from ..simulate import serve as serve_engine
+        from ..simulate import create_app
 
     model = Parts(settings).lm
     if not is_simulated(model):
@@ -34,7 +35,8 @@ def serve(
     def ready(address: str) -> None:
         echo(f"{model.model} at {address}/v1; use it with --lm openai/simulated --api-base {address}/v1")
 
-    serve_engine(model.engine, host=host, port=port, limits=ServerLimits(token=read_token(token_file)), ready=ready)
+    token = read_token(token_file)
+    listen(create_app(model.engine, limits=ServerLimits(token=token)), host, port, token=token, ready=ready)
 
 
 app.command()(options.as_command(serve))
