@@ -21,9 +21,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .common.errors import QuestreeError
 from .common.secrets import without_secrets
+from .evaluation.identity import run_identity
 from .evaluation.pools import EventLoop, Pool, Threads
 from .evaluation.records import Record, plain, question_id, record_error
-from .evaluation.run import Asking, answer, run_identity
+from .evaluation.run import Asking, answer
 from .lm.episode import EpisodeStep
 from .lm.limits import limited
 from .lm.spent import Spent

@@ -31,7 +31,6 @@ from ..programs.program import checked_program
 from ..retrieval.indexes.cluster import ClusterError
 from .evaluation import Evaluation
 from .identity import lms_facts, lms_of
-from .identity import run_identity as run_identity
 from .interruption import Stop, stoppable
 from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated

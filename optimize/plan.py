@@ -11,10 +11,10 @@ from typing import Any, Literal
 import dspy
 
 from ..common.errors import QuestreeError
-from ..evaluation.identity import digest, lm_facts, versions
+from ..evaluation.identity import digest, lm_facts, run_identity, versions
 from ..evaluation.kept_run import compare
 from ..evaluation.records import ScoreFunction, check_example, metric_name, plain, question_id
-from ..evaluation.run import Answerers, run_identity
+from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
 from ..evaluation.tracking import Tracking
 from ..lm.policy import RunPolicy

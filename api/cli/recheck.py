@@ -21,8 +21,7 @@ def recheck(
 
     Show the score then and now, their paired difference, and the prompts that changed.
     """
-    from ..evaluation.identity import digest, versions
-    from ..evaluation.run import run_identity
+    from ..evaluation.identity import digest, run_identity, versions
     from ..experiment import Experiment
     from ..optimize.recheck import recheck as rechecked
     from ..programs.prompts import rendered_prompts

@@ -16,12 +16,12 @@ from ...lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
 from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
-from ..identity import lms_facts, retriever_facts
+from ..identity import lms_facts, retriever_facts, run_identity
 from ..kept_run import begin
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
-from ..run import Answerers, Progress, evaluate, run_identity
+from ..run import Answerers, Progress, evaluate
 from ..run_file import WritableFile, writing
 from ..tracking import OFF, TrackedRun, Tracking
 from .page import as_page
