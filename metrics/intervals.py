@@ -35,7 +35,11 @@ class Interval:
     level: float = _LEVEL
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}] (n={self.n})"
+        return f"{self:.3f} (n={self.n})"
+
+    def __format__(self, form: str) -> str:
+        """Return the mean and the ends in brackets, each in this form (``.3f``, ``+.3f``); without one, the text."""
+        return f"{self.mean:{form}} [{self.low:{form}}, {self.high:{form}}]" if form else str(self)
 
 
 def mean_interval(scores: Sequence[float], *, seed: int = 0) -> Interval:

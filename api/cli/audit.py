@@ -40,12 +40,7 @@ def audit(
         told = {"passages": found.passages, "questions": len(ids), "unanswerable": unanswerable}
         print_json({**told, "file": file, "shares": shares})
         return
-    print_figures(
-        [
-            {"found": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
-            for name, one in shares.items()
-        ]
-    )
+    print_figures([{"found": name, "share": f"{one:.3f}", "of": str(one.n)} for name, one in shares.items()])
     if not unanswerable:
         echo(f"No question is out of reach of these {found.passages:,} passages.")
         return

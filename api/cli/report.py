@@ -11,7 +11,6 @@ from .screen import Screen, echo, print_figures, table_of
 if TYPE_CHECKING:
     from ..evaluation import Comparison, Evaluation, Repeats
     from ..evaluation.evaluation import Paired
-    from ..metrics import Interval
     from ..optimize import Compiled
     from ..optimize.readers import ReaderScores
     from ..optimize.recheck import Recheck
@@ -75,7 +74,7 @@ def print_repeats(repeats: Repeats) -> None:
     """Print the score of repeated runs, that of each run, and the variance within and between questions."""
     score, first = repeats.score, repeats.runs[0]
     figures = {
-        first.metric: f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]",
+        first.metric: f"{score:.3f}",
         "questions": str(first.n),
         **{f"run {number}": f"{run.score.mean:.3f}" for number, run in enumerate(repeats.runs, start=1)},
         "variance within questions": f"{repeats.within:.3f}",
@@ -90,7 +89,7 @@ def print_compiled(compiled: Compiled, *, details: bool = False) -> None:
     print_evaluations({"before": compiled.before, "after": compiled.after}, details=details)
     gain, calls, paid = compiled.gain, compiled.compilation.spent.calls, compiled.compilation.paid
     echo(
-        f"gain {_signed(gain)}, paired over {gain.n} questions; compiling took "
+        f"gain {gain:+.3f}, paired over {gain.n} questions; compiling took "
         f"{bill(calls, paid.tokens_in + paid.tokens_out, paid.cost)}, {compiled.compilation.seconds:.0f} s"
     )
     questions = compiled.compilation.questions
@@ -106,7 +105,7 @@ def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:
     """Print the figures then and now, and the paired difference."""
     print_evaluations(evaluations)
     p = "" if paired.p is None else f"; p {paired.p:.3f} (McNemar, mid-p)"
-    echo(f"difference {_signed(paired.difference)}, paired over {paired.after.n} questions{p}")
+    echo(f"difference {paired.difference:+.3f}, paired over {paired.after.n} questions{p}")
 
 
 def print_recheck(found: Recheck) -> None:
@@ -124,18 +123,14 @@ def print_recheck(found: Recheck) -> None:
         echo(diff)
 
 
-def _signed(interval: Interval) -> str:
-    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
-
-
 def _figures(evaluation: Evaluation) -> dict[str, str]:
     """Return the six figures that matter most."""
     spent, paid, n = evaluation.spent, evaluation.paid, evaluation.n
     cached = f", {paid.cached:,} of {paid.calls:,} calls from the cache" if paid.cached else ""
     cost = "$0.00" if paid.calls and paid.cached == paid.calls else dollars(paid.cost).replace("–", "no price known")
     return {
-        evaluation.metric: f"{_with_interval(evaluation.score)}, n={n}",
-        "grounded": _with_interval(evaluation.grounded),
+        evaluation.metric: f"{evaluation.score:.3f}, n={n}",
+        "grounded": f"{evaluation.grounded:.3f}",
         "failed": ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0",
         "calls": f"{spent.calls / n:.1f} a question",
         "tokens": f"{(spent.tokens_in + spent.tokens_out) / n:,.0f} a question",
@@ -148,14 +143,11 @@ def _details(evaluation: Evaluation) -> dict[str, str]:
     from ..evaluation.evaluation import ANSWERED, of_how_many
 
     spent, n, nodes = evaluation.spent, evaluation.n, sum(evaluation.sources.values())
-    figures = {
-        metric: f"{_with_interval(score)}{of_how_many(evaluation, metric)}"
-        for metric, score in evaluation.others.items()
-    }
+    figures = {metric: f"{score:.3f}{of_how_many(evaluation, metric)}" for metric, score in evaluation.others.items()}
     if evaluation.chain_cited:
-        figures[f"{evaluation.metric}, chain cited"] = _with_interval(evaluation.chain_cited)
+        figures[f"{evaluation.metric}, chain cited"] = f"{evaluation.chain_cited:.3f}"
     if evaluation.failures and evaluation.answered:
-        figures[f"{evaluation.metric}, {ANSWERED}"] = _with_interval(evaluation.answered)
+        figures[f"{evaluation.metric}, {ANSWERED}"] = f"{evaluation.answered:.3f}"
     found = {name: f"{value:.3f}{of_how_many(evaluation, name)}" for name, value in evaluation.retrieval.items()}
     figures |= found or {"recall": "–"}
     figures["words in, out"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f} a question"
@@ -195,10 +187,6 @@ _EXPLAINED = {
 def _explained(row: str) -> str:
     text = _EXPLAINED.get(row) or next((text for name, text in _EXPLAINED.items() if name in row and name != "p"), None)
     return text or "mean over the questions, with its 95% interval"
-
-
-def _with_interval(interval: Interval) -> str:
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def list_scores(scores: ReaderScores) -> str:

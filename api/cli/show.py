@@ -129,8 +129,7 @@ def _show_runs(console: Any, folder: Path, runs: "Sequence[StoredRun]", details:
     console.print(evaluation_table(_evaluations(runs), details=details))
     if (folder / "repeats.json").exists():
         repeats = Repeats(tuple(run.evaluation for run in runs))
-        score = repeats.score
-        mean = f"{repeats.runs[0].metric} {score.mean:.3f} [{score.low:.3f}, {score.high:.3f}] over {len(runs)} repeats"
+        mean = f"{repeats.runs[0].metric} {repeats.score:.3f} over {len(runs)} repeats"
         spread = f"variance within questions {repeats.within:.3f}, between {repeats.between:.3f}"
         console.print(f"{mean}; {spread}", highlight=False, soft_wrap=True)
     console.print(f"each question: questree show {quote(str(runs[0].place))}", soft_wrap=True)

@@ -115,9 +115,7 @@ class AttackRun:
 
 
 def _cell(value: Interval | float | str) -> str:
-    if isinstance(value, Interval):
-        return f"{value.mean:.2f} [{value.low:.2f}, {value.high:.2f}]"
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"{value:.2f}" if isinstance(value, (Interval, float)) else str(value)
 
 
 def attack(

@@ -133,10 +133,10 @@ class Comparison:
         spent, any_failed = one.spent, any(evaluation.failures for evaluation in self.evaluations.values())
         return {
             "program": name,
-            self.metric: _within(one.score),
-            **({ANSWERED: _within(one.answered) if one.answered else "–"} if any_failed else {}),
+            self.metric: f"{one.score:.3f}",
+            **({ANSWERED: f"{one.answered:.3f}" if one.answered else "–"} if any_failed else {}),
             "grounded": f"{one.grounded.mean:.3f}",
-            f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
+            f"difference to {next(iter(self.evaluations))}": f"{difference:+.3f}" if difference else "",
             **({"p": "" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"} if self._p_values else {}),
             **{metric: _figure(one, metric) for metric in self._others},
             **{figure: _figure(one, figure) for figure in self._found if _is_main(figure)},
@@ -211,11 +211,3 @@ def _recall_rule(found: Sequence[str]) -> str:
     titled = "Where a question does not tell its gold passages, a title stands for them. "
     rule = "Recall is of the passages that a program saw, in one order for all programs. "
     return rule + titled if any(name.startswith("title ") for name in found) else rule
-
-
-def _within(interval: Interval) -> str:
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-
-
-def _signed(interval: Interval) -> str:
-    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"

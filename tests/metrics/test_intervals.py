@@ -60,9 +60,9 @@ def test_what_cannot_be_averaged_is_refused() -> None:
         paired_interval([1.0, 0.0], [1.0])
 
 
-def test_it_prints_with_its_n() -> None:
-    assert str(mean_interval([1.0, 1.0])) == "1.000 [0.342, 1.000] (n=2)"
-    assert str(mean_interval([0.5, 0.5])) == "0.500 [0.500, 0.500] (n=2)"
+def test_it_prints_with_its_n_and_in_a_form_without() -> None:
+    assert str(mean_interval([1.0, 1.0])) == f"{mean_interval([1.0, 1.0])}" == "1.000 [0.342, 1.000] (n=2)"
+    assert f"{mean_interval([0.5, 0.5]):+.2f}" == "+0.50 [+0.50, +0.50]"
 
 
 @pytest.mark.parametrize(
