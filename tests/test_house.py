@@ -20,19 +20,19 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 LINES = {  # all lines of Python: a budget that is only ever lowered, with room for a method, a retriever and a task
     "retrieval": 8844,  # behind each, what the room is to have in the end: 7400, and linked/
-    "evaluation": 5977,  # 5000
+    "evaluation": 5889,  # 5000
     "programs": 7409,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
     "optimize": 5085,  # 4500
-    "api": 4330,  # 3900
-    "simulate": 2691,  # 2100
+    "api": 4287,  # 3900
+    "simulate": 2665,  # 2100
     "lm": 3045,  # 1900
     "data": 2680,  # 2700
     "common": 1362,  # 1200
     "service": 1950,  # with pages 2700
-    "metrics": 1380,  # 1300
+    "metrics": 1375,  # 1300
     "pages": 1020,
     "signatures": 1110,  # 1100
-    "tests": 32364,  # 28000
+    "tests": 31943,  # 28000
     "benchmarks": 3585,  # 3200, and image.py
 }
 
