@@ -70,12 +70,20 @@ def test_an_lm_that_claims_all_its_replies_for_the_cache_ends_too(scripted, monk
     assert len(engine.prompts) == 5
 
 
-def test_a_reply_cut_at_the_limit_is_asked_for_again_with_more_room(scripted):
+@pytest.mark.parametrize(
+    ("model", "own", "rooms"),
+    [
+        ("test/model", 500, [500, 1000, 500]),
+        ("openai/gpt-5", None, [None, 32_000, None]),
+        ("openai/gpt-5", 20_000, [20_000, 40_000, 20_000]),
+    ],
+)
+def test_a_reply_cut_at_the_limit_is_asked_for_again_with_twice_the_room(model, own, rooms, scripted):
     engine = scripted(({"chain": []}, "length"), *GOOD)
-    dspy.settings.lm.kwargs["max_tokens"] = 500
-    prediction = ask()
-    assert prediction.answer == "yes"
-    assert engine.requests[1].config.max_tokens == 1000
+    with dspy.context(lm=dspy.LM(model, engine=engine, cache=False, num_retries=0, max_tokens=own)):
+        assert lm_facts().get("max_tokens") == own
+        assert ask().answer == "yes"
+    assert [asked.config.max_tokens for asked in engine.requests] == rooms
 
 
 @pytest.mark.parametrize("settings", [{"disable_history": True}, {"max_history_size": 0}])
@@ -100,22 +108,11 @@ def test_a_prompt_is_formatted_once_for_each_request(scripted):
     assert formatted.count == len(engine.requests) == 3
 
 
-@pytest.mark.parametrize(("reply", "asked_for"), [("I would rather not.", [None, None]), ("", [None, 32000])])
-def test_a_reasoning_model_is_sent_no_temperature_and_no_less_room(scripted, reply, asked_for):
-    engine = scripted(reply or ({"chain": []}, "length"), *GOOD)
-    lm = dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0)
-    with dspy.context(lm=lm), sampled(0.7, rollout=3):
+def test_a_reasoning_model_is_sent_no_temperature(scripted):
+    engine = scripted("I would rather not.", *GOOD)
+    with dspy.context(lm=dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0)), sampled(0.7, rollout=3):
         assert ask().answer == "yes"
-    assert [asked.config.temperature for asked in engine.requests] == [None] * 3
-    assert [asked.config.max_tokens for asked in engine.requests[:2]] == asked_for
-
-
-def test_a_reasoning_model_s_own_room_is_doubled(scripted):
-    engine = scripted(({"chain": []}, "length"), *GOOD)
-    with dspy.context(lm=dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0, max_tokens=20_000)):
-        assert lm_facts()["max_tokens"] == 20_000
-        assert ask().answer == "yes"
-    assert [asked.config.max_tokens for asked in engine.requests] == [20_000, 40_000, 20_000]
+    assert [(asked.config.temperature, asked.config.max_tokens) for asked in engine.requests] == [(None, None)] * 3
 
 
 def test_a_cut_reply_is_no_demonstration(scripted):
