@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ class ReplyStore:
     """
 
     def __init__(self, folder: Path, address: str | None = None) -> None:
-        self._folder, self._warned, self.address = folder, set[str](), address
+        self._folder, self.address = folder, address
         self._pickled = _DISK(str(folder))
         self._opened: list[sqlite3.Connection] = []
         self.renew()
@@ -144,7 +145,7 @@ class ReplyStore:
         try:
             self._do("INSERT OR REPLACE INTO replies (key, reply) VALUES (?, ?)", key, _digest(key, reply) + reply)
         except sqlite3.Error as error:
-            self._warn(
+            _warn_once(
                 f"A reply of the LM could not be kept in {self._folder}: {error}. It serves now; if this run is "
                 "interrupted, it is asked, and paid, for again."
             )
@@ -162,7 +163,7 @@ class ReplyStore:
                 raise DeserializationError("it is not as it was kept")
             return self._pickled.fetch(MODE_PICKLE, None, kept[_DIGEST:], False)
         except (sqlite3.Error, DeserializationError) as error:
-            self._warn(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
+            _warn_once(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
             return None
 
     def close(self) -> None:
@@ -175,10 +176,10 @@ class ReplyStore:
             row: tuple[Any, ...] | None = self._opened[-1].execute(statement, given).fetchone()
         return row
 
-    def _warn(self, what: str) -> None:
-        if what not in self._warned:
-            self._warned.add(what)
-            logger.warning(what)
+
+@lru_cache
+def _warn_once(what: str) -> None:
+    logger.warning(what)
 
 
 def _digest(key: str, reply: bytes) -> bytes:

@@ -111,19 +111,17 @@ def _content_so_far(reply: str) -> str:
     return found[1] if found else ""
 
 
-class NodeNews:
-    """The lines of a stream's nodes, each told once: two paths may find the same passage."""
+def new_line(event: NodeGrown, told: set[str]) -> str | None:
+    """Return the line of a node that grew or changed; None if it was told before: two paths may find the same passage.
 
-    def __init__(self) -> None:
-        self._told: set[str] = set()
-
-    def line(self, event: NodeGrown) -> str | None:
-        """Return the line of a node that grew or changed; None if it was told before."""
-        line = str(event)
-        if line in self._told:
-            return None
-        self._told.add(line)
-        return line
+    Args:
+        told: the lines that were told; this one is added.
+    """
+    line = str(event)
+    if line in told:
+        return None
+    told.add(line)
+    return line
 
 
 class Done(Event):

@@ -17,7 +17,7 @@ from ..lm.failure import Failure
 from ..lm.progress import Event
 from ..pages.asked_question import AskedQuestion
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.streams import NodeGrown, NodeNews, Written
+from ..programs.streams import NodeGrown, Written, new_line
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
@@ -169,12 +169,13 @@ def _model(name: str) -> dict[str, Any]:
 
 async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
     """Yield the reply in pieces: a line for each node, the content as it is written, its annotations."""
-    asked, news, text = question.asked, NodeNews(), SentText()
+    asked, told_lines, text = question.asked, set[str](), SentText()
     yield _chunk(asked, {"role": "assistant", "content": ""})
     async with aclosing(question.follow()) as events:
         async for told in events:
             lines = [str(event) for _, event in told if isinstance(event, Restated)]
-            lines += [line for _, event in told if isinstance(event, NodeGrown) and (line := news.line(event))]
+            grown = [event for _, event in told if isinstance(event, NodeGrown)]
+            lines += [line for event in grown if (line := new_line(event, told_lines))]
             for line in lines:
                 yield _chunk(asked, {"reasoning_content": f"{printable(line)}\n"})
             if more := text.more(told):

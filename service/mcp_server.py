@@ -19,7 +19,7 @@ from ..common.secrets import without_secrets
 from ..common.text import printable
 from ..pages.asked_question import AskedQuestion
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.streams import NodeGrown, NodeNews
+from ..programs.streams import NodeGrown, new_line
 from ..retrieval import Passage, Retriever
 from ..retrieval.base import check_search
 from ..retrieval.serving.server_limits import Refused, RequestLimits, ServerLimits
@@ -128,10 +128,10 @@ async def _answered(
         taken = service.ask(question, client=client, program=program or None, answer_style=answer_style)
     except Refused as refused:
         raise ToolError(str(refused)) from None
-    steps, news = 0, NodeNews()
+    steps, lines = 0, set[str]()
     async with aclosing(taken.follow()) as events:
         async for event in (one async for told in events for _, one in told):
-            said = news.line(event) if isinstance(event, NodeGrown) else None
+            said = new_line(event, lines) if isinstance(event, NodeGrown) else None
             if isinstance(event, Waiting):
                 said = f"number {event.place} in the queue"
             if said:
