@@ -16,7 +16,7 @@ from html import escape
 from typing import TypeVar
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
-from .text import changed_texts
+from .text import changed_texts, without_surrogates
 
 T = TypeVar("T")
 
@@ -48,7 +48,8 @@ def remember_address(address: str | None) -> None:
 def without_secrets(value: T) -> T:
     """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`).
 
-    Secrets are those that were remembered, and the environment's keys, tokens and passwords.
+    Halves of surrogate pairs, which no file holds, become ``?``. Secrets are those that were remembered, and the
+    environment's keys, tokens and passwords.
     """
     changed: T = changed_texts(value, partial(_without, _secrets()))
     return changed
@@ -96,6 +97,7 @@ def _is_telling(secret: str) -> bool:
 
 
 def _without(secrets: list[str], text: str) -> str:
+    text = without_surrogates(text)
     for secret in secrets:
         text = text.replace(secret, "…")
     return text

@@ -328,7 +328,7 @@ def record_error(
     found: Sequence[Sequence[Passage]],
 ) -> Record:
     """Return the record of a question at which the program itself went wrong, with what was found and spent before."""
-    said = without_secrets(without_surrogates(f"{type(error).__name__}: {error}"))[:500]
+    said = without_secrets(f"{type(error).__name__}: {error}")[:500]
     failure = Failure(cause="error", message=said, where=Where(program=program, step=raised_in(error)))
     seen = ranked([], found)
     lost = dspy.Prediction(passages=seen, seen=seen, failure=failure, spent=spent, seconds=seconds)

@@ -30,7 +30,6 @@ from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
 from ..common.secrets import remember_address, remember_secrets, without_secrets
-from ..common.text import without_surrogates
 from .models import is_served
 
 Cause = Literal[
@@ -193,7 +192,6 @@ def raised_in(error: BaseException) -> str:
 
 def shortened(text: str, most: int) -> str:
     """Return the text, or its two ends with a note between them if it has more than ``most`` characters."""
-    text = without_surrogates(text)
     if len(text) <= most:
         return text
     half = most // 2

@@ -11,7 +11,7 @@ from dspy.adapters.baml_adapter import BAMLAdapter
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
-from ..common.text import changed_texts, neutralise, without_surrogates
+from ..common.text import changed_texts, neutralise
 
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped before is not escaped twice
 _LESS = re.compile("<")
@@ -108,8 +108,8 @@ def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[d
 
 
 def make_writable(reply: dspy.Prediction) -> None:
-    """Take halves of surrogate pairs, which no file holds, and secrets, which none should, out of a reply, in place."""
-    for name, value in without_secrets(changed_texts(dict(reply), without_surrogates)).items():
+    """Take what no file should hold out of a reply, in place, as `without_secrets` does."""
+    for name, value in without_secrets(dict(reply)).items():
         reply[name] = value
 
 
