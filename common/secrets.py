@@ -48,8 +48,7 @@ def remember_address(address: str | None) -> None:
 def without_secrets(value: T) -> T:
     """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`).
 
-    Halves of surrogate pairs, which no file holds, become ``?``. Secrets are those that were remembered, and the
-    environment's keys, tokens and passwords.
+    Secrets are those remembered, and the environment's keys, tokens and passwords. Half a surrogate pair becomes ?.
     """
     changed: T = changed_texts(value, partial(_without, _secrets()))
     return changed
