@@ -53,11 +53,15 @@ def describe(query: str) -> str:
 
 def write_out(templates: Sequence[str], answers: Sequence[str | None], index: int) -> str:
     """Return query ``index`` (from 0) with earlier answers filled in, and described where there is none."""
+    return fill_in(templates[index], named_or_described(templates, [*answers, *[None] * index][:index]))
+
+
+def named_or_described(templates: Sequence[str], answers: Sequence[str | None]) -> list[str | None]:
+    """Return what stands for each of these answers in later queries: the answer, or what its query asks for."""
     fillings: list[str | None] = []
-    for earlier in range(index):
-        answer = answers[earlier] if earlier < len(answers) else None
-        fillings.append(answer or describe(fill_in(templates[earlier], fillings)))
-    return fill_in(templates[index], fillings)
+    for template, answer in zip(templates, answers, strict=False):
+        fillings.append(answer or describe(fill_in(template, fillings)))
+    return fillings
 
 
 def write_fact(query: str, answer: str | None, reference: int | None = None) -> str:

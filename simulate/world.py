@@ -15,6 +15,7 @@ from ..metrics.found_passages import is_fingerprint
 from .phrases import describe
 
 _YEAR = re.compile(r"^(?:1\d|20)\d\d$")
+_Way = tuple[str, tuple[str, ...]]  # a query, and the facts needed for its answer
 _ASKS = re.compile(r"\b(who|whom|whose|where|when|year|city|town|country|state|river|how many|how long)\b")
 
 
@@ -112,7 +113,7 @@ def find_kind(query: str, answer: str = "") -> str:
 
 def _facts(question: Question) -> Iterator[Fact]:
     """Yield the facts of one question: its steps in every way they can be asked, and the question itself."""
-    asked: list[list[tuple[str, tuple[str, ...]]]] = []  # for each step: (query, the facts needed for it)
+    asked: list[list[_Way]] = []  # for each step
     for step in question.steps:
         asked.append(list(_ways(step.question, asked, [earlier.answer for earlier in question.steps])))
         last = len(asked) == len(question.steps)
@@ -124,16 +125,14 @@ def _facts(question: Question) -> Iterator[Fact]:
     yield _whole(question, [ways[0][1][-1] for ways, step in zip(asked, question.steps, strict=True) if step.answer])
 
 
-def _ways(
-    template: str, asked: list[list[tuple[str, tuple[str, ...]]]], answers: list[str | None]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _ways(template: str, asked: list[list[_Way]], answers: list[str | None]) -> Iterator[_Way]:
     """Yield the ways to ask a step: each earlier answer in its words is named, or described in one of its own ways."""
     numbers = sorted({number for number in numbers_in(template) if number <= len(asked)})
     true = normalise(fill_in(template, answers[: len(asked)]))
-    options: list[list[tuple[str, tuple[str, ...]]]] = []
+    options: list[list[_Way]] = []
     for number in numbers:
         answer = answers[number - 1]
-        named: list[tuple[str, tuple[str, ...]]] = [(answer, ())] if answer else []
+        named: list[_Way] = [(answer, ())] if answer else []
         options.append(named + [(describe(query), needs) for query, needs in asked[number - 1]])
     for combination in itertools.product(*options):
         fillings: list[str | None] = [None] * len(asked)

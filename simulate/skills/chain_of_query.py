@@ -10,7 +10,7 @@ from ...common.placeholders import fill_in, numbers_in
 from ...metrics import contains, normalise
 from ..asked import Asked, Step, pick_surest, read_steps
 from ..judge import stands_alone
-from ..phrases import describe, write_out
+from ..phrases import describe, named_or_described, write_out
 from ..prompt import Values
 
 _CHAINS = ("solved", "chain", "planned_chain", "answered_plan", "new_steps", "rest")
@@ -110,9 +110,7 @@ def _laid_out(
     asked: Asked, templates: Sequence[str], answers: Sequence[str | None], before: int, left_out: int | None
 ) -> Iterator[tuple[str, str, str | None]]:
     """Yield each step that follows: with ``#n``, with what the model believes of earlier ones, and what it believes."""
-    believed, fillings = list(answers), list[str | None]()
-    for index, answer in enumerate(answers):
-        fillings.append(answer or describe(fill_in(templates[index], fillings)))
+    believed, fillings = list(answers), named_or_described(templates, answers)
     for index in range(len(answers), len(templates)):
         query, written = fill_in(templates[index], fillings), write_out(templates, believed, index)
         if index == left_out:
