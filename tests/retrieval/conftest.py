@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -166,44 +167,33 @@ def interrupted(
 
 
 @pytest.fixture(scope="session")
-def exact_folder(corpus_file: Path, tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from questree.retrieval import build_index
-
-    return build_index(corpus_file, tmp_path_factory.mktemp("indexes") / "exact", checkpoint=tiny_checkpoint)
-
-
-@pytest.fixture(scope="session")
-def rerank_folder(corpus_file: Path, tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from questree.retrieval import build_index
-
-    out = tmp_path_factory.mktemp("indexes") / "rerank"
-    return build_index(corpus_file, out, kind="rerank", checkpoint=tiny_checkpoint)
-
-
-@pytest.fixture(scope="session")
 def sentence_folder(tiny_checkpoint, tmp_path_factory) -> Path:
     """The random encoder under a name that says nothing; to it texts are alike that share words."""
     return shutil.copytree(tiny_checkpoint, tmp_path_factory.mktemp("sentence") / "tiny")
 
 
 @pytest.fixture(scope="session")
-def dense_folder(corpus_file, sentence_folder, tmp_path_factory) -> Path:
+def index_of(corpus_file, tiny_checkpoint, sentence_folder, tmp_path_factory) -> Callable[[str], Path]:
+    """Gives the index of a kind, which is built when it is first asked for."""
     from questree.retrieval import build_index
 
-    return build_index(
-        corpus_file, tmp_path_factory.mktemp("dense") / "index", kind="dense", checkpoint=sentence_folder
-    )
+    at = tmp_path_factory.mktemp("indexes")
+
+    @cache
+    def built(kind: str) -> Path:
+        checkpoint = sentence_folder if kind == "dense" else tiny_checkpoint
+        return build_index(corpus_file, at / kind, kind=kind, checkpoint=checkpoint)
+
+    return built
 
 
 @pytest.fixture(scope="session")
-def dense(dense_folder):
+def exact_folder(index_of) -> Path:
+    return index_of("exact")
+
+
+@pytest.fixture(scope="session")
+def dense(index_of):
     from questree.retrieval import load_index
 
-    return load_index(dense_folder)
-
-
-@pytest.fixture(scope="session")
-def linked_folder(corpus_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from questree.retrieval import build_index
-
-    return build_index(corpus_file, tmp_path_factory.mktemp("indexes") / "linked", kind="linked")
+    return load_index(index_of("dense"))

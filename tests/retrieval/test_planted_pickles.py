@@ -9,10 +9,9 @@ import pytest
 import torch
 from bomb import Bomb
 from manifests import rewrite_manifest
-from reliability.tiny_encoders import save_encoder
 
 from questree.common.files import file_hash
-from questree.retrieval import build_index, load_index
+from questree.retrieval import load_index
 from questree.retrieval.indexes.contents import NAME
 
 
@@ -35,13 +34,9 @@ def put_right(folder: Path, file: Path) -> None:
     rewrite_manifest(folder, lambda manifest: manifest["files"][name].update(now))
 
 
-@pytest.fixture(scope="module", params=["bm25", "exact", "colbert", "rerank", "dense"])
-def index(request, tmp_path_factory, passages, tiny_checkpoint):
-    at = tmp_path_factory.mktemp("indexes")
-    encoder = {"bm25": lambda: None, "dense": lambda: save_encoder(at / "encoder")}.get(
-        request.param, lambda: tiny_checkpoint
-    )
-    return build_index(passages, at / request.param, kind=request.param, checkpoint=encoder())
+@pytest.fixture(params=["bm25", "exact", "colbert", "rerank", "dense"])
+def index(request, index_of):
+    return index_of(request.param)
 
 
 @pytest.mark.parametrize(("plant", "files"), [(as_pickle, "*"), (as_tensors, "*.pt"), (as_array, "*.npy")])

@@ -46,9 +46,9 @@ def test_a_score_is_the_sum_of_best_matches():
 
 
 @pytest.mark.parametrize("together", [1, 7, 256])
-def test_with_all_gathered_it_ranks_as_exact_search(exact_folder, rerank_folder, passages, monkeypatch, together):
+def test_with_all_gathered_it_ranks_as_exact_search(exact_folder, index_of, passages, monkeypatch, together):
     monkeypatch.setattr(rerank, "_TOGETHER", together)
-    index, exact = load_index(rerank_folder), load_index(exact_folder)
+    index, exact = load_index(index_of("rerank")), load_index(exact_folder)
     held = [p.id for p in passages if {"amber", "fjord", "willow", "summit"} & set(p.shown().replace(".", "").split())]
     everything = {p.id: p.score for p in exact(QUERY, k=len(passages))}
     found = index(QUERY, k=len(passages))
@@ -57,8 +57,8 @@ def test_with_all_gathered_it_ranks_as_exact_search(exact_folder, rerank_folder,
     assert found[0].id == next(id for id in everything if id in {p.id for p in found})
 
 
-def test_no_more_are_read_than_are_gathered(rerank_folder, monkeypatch):
-    index = load_index(rerank_folder)
+def test_no_more_are_read_than_are_gathered(index_of, monkeypatch):
+    index = load_index(index_of("rerank"))
     read, of = [], index._embeddings.of
     monkeypatch.setattr(index._embeddings, "of", lambda position: read.append(position) or of(position))
     index.candidates = 9

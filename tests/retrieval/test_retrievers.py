@@ -29,15 +29,13 @@ BY_WORDS = ("bm25", "rerank", "qdrant", "linked bm25")
 
 
 @pytest.fixture(scope="module", params=["bm25", "exact", "rerank", "dense", "qdrant", "linked", "linked exact"])
-def retriever(request, passages, tiny_checkpoint, tmp_path_factory):
+def retriever(request, passages, index_of, tiny_checkpoint, tmp_path_factory):
     if request.param == "bm25":
         return BM25Retriever.from_passages(passages)
     if request.param == "linked exact":
-        return load_index(request.getfixturevalue("linked_folder")).over(
-            load_index(request.getfixturevalue("exact_folder"))
-        )
+        return load_index(index_of("linked")).over(load_index(index_of("exact")))
     if request.param != "qdrant":
-        return load_index(request.getfixturevalue(f"{request.param}_folder"))
+        return load_index(index_of(request.param))
     pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
 
     at = f"qdrant:{tmp_path_factory.mktemp('qdrant')}/c"
