@@ -43,12 +43,12 @@ def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: st
     Returns:
         How many passages fill the encoder's window.
     """
-    folder, passages, numbers = order.folder / name, order.passages, range(chunk_count(len(order.passages)))
+    folder, passages = order.folder / name, order.passages
     make_folder(folder)
     kept = _kept(folder, passages, identity, order.report)
     remove_others(folder, kept)
     count = _Count(order, encoder, kept.values())
-    if missing := [number for number in numbers if number not in kept]:
+    if missing := [number for number in range(chunk_count(len(passages))) if number not in kept]:
         if order.cluster:
             records = encode_on_cluster(order.cluster, folder, missing, encoder=encoder, load=load, identity=identity)
         else:
@@ -57,7 +57,6 @@ def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: st
         with closing(records):  # which ends the workers
             for record in records:
                 count.finish(record)
-    remove_others(folder, numbers)  # also what a dead process left
     if count.filled:
         said = "%d passages fill the window of %d tokens; what stands beyond it is not searched."
         logger.warning(said, count.filled, encoder.window)

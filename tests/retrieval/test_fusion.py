@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from fakes import GivingRetriever
 
-from questree.common.errors import IndexRefused, QueryError, QuestreeError
-from questree.retrieval import BM25Retriever, Passage, Retriever, as_retriever, build_index
+from questree.common.errors import IndexRefused, QuestreeError
+from questree.retrieval import Passage, as_retriever, build_index
 from questree.retrieval import fusion as fusion_module
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.retriever_names import named_members, open_retriever
@@ -66,21 +66,6 @@ def test_members_are_searched_deeper_than_is_wanted_and_once_a_batch(monkeypatch
     assert ids(fusion("q", k=1)) == "c"  # third for both: no first place would find it
     assert len(fusion.batch(["q", "r"], k=5)[1]) == 5
     assert one.asked == [(["q"], 3), (["q", "r"], 5)]
-
-
-def test_a_batch_is_its_single_calls(passages):
-    members = [BM25Retriever.from_passages(passages), BM25Retriever.from_passages(reversed(passages))]
-    fusion = FusionRetriever(members)
-    queries = [passage.text for passage in passages[:20]]
-    assert fusion.batch(queries, k=5) == [fusion(query, k=5) for query in queries]
-    assert fusion.batch([], k=5) == []
-    assert isinstance(fusion, Retriever)
-
-
-@pytest.mark.parametrize(("query", "k"), [("", 1), ("  ", 1), ("q", 0)])
-def test_a_search_that_makes_no_sense_is_refused(query, k):
-    with pytest.raises(QueryError):
-        FusionRetriever([Listed("ab")])(query, k=k)
 
 
 def test_the_fingerprint_is_of_the_members():

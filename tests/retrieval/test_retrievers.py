@@ -28,10 +28,14 @@ BY_WORDS = ("bm25", "rerank", "qdrant", "linked bm25")
 """Find only passages that hold a word of the query."""
 
 
-@pytest.fixture(scope="module", params=["bm25", "exact", "rerank", "dense", "qdrant", "linked", "linked exact"])
+@pytest.fixture(
+    scope="module", params=["bm25", "exact", "rerank", "dense", "qdrant", "linked", "linked exact", "fusion"]
+)
 def retriever(request, passages, index_of, tiny_checkpoint, tmp_path_factory):
     if request.param == "bm25":
         return BM25Retriever.from_passages(passages)
+    if request.param == "fusion":
+        return open_retriever(f"{index_of('bm25')}+{index_of('exact')}")
     if request.param == "linked exact":
         return load_index(index_of("linked")).over(load_index(index_of("exact")))
     if request.param != "qdrant":
@@ -69,6 +73,8 @@ def test_a_batch_is_its_single_calls(retriever, passages):
 
 
 def test_a_query_is_searched_once(retriever, monkeypatch):
+    if not hasattr(retriever, "_search"):
+        pytest.skip("its members remember")
     first = retriever("harbor pebble once", k=3)
     monkeypatch.setattr(retriever, "_search", lambda queries, k: pytest.fail(f"searched again: {queries}"))
     expected = list(first)
