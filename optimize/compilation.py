@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
-from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,7 @@ from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import MetricError, ScoreFunction, checked_metrics, keeps_scores
 from ..evaluation.run import Answerers, Interrupted, evaluate
-from ..evaluation.run_file import NAME, WritableFile, writing
+from ..evaluation.run_file import WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
@@ -106,7 +105,7 @@ def compile(
         policy=checked("policy", policy) or RunPolicy(),
         answerers=answerers,
         out=None if out is None else Path(out),
-        tell=on_progress or _notebook_bars(),
+        tell=on_progress,
         register=register,
     )
     checked("tracking", tracking)
@@ -114,7 +113,7 @@ def compile(
         raise QuestreeError(f"register={register!r} needs MLflow: name a store to track to (--tracking-uri).")
     plan.optimizer.check(program, plan.policy)
     check_asked(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
-    place = TemporaryDirectory() if plan.out is None else nullcontext(str(plan.out))
+    place: AbstractContextManager[str] = TemporaryDirectory() if plan.out is None else nullcontext(str(plan.out))
     with place as folder, writing(Path(folder), "compilation", durable=plan.out is not None) as file:
         plan.claim(file)
         here = without_password(tracking.uri)
@@ -128,17 +127,6 @@ def compile(
             if compiled.address:
                 file.set_fact("tracked", {"uri": here, "address": compiled.address, "register": register})
             return compiled
-
-
-def _notebook_bars() -> Callable[[CompileProgress], None]:
-    """Return what shows a bar for each stage that scores questions, in a notebook."""
-    bars = {stage: cache(partial(notebook_bar, stage)) for stage in ("before", "after")}
-
-    def show(progress: CompileProgress) -> None:
-        if progress.questions is not None:
-            bars[progress.stage]()(progress.questions)
-
-    return show
 
 
 class _Done(BaseModel):
@@ -190,7 +178,8 @@ class _Steps:
 
     def score(self, program: Program, stage: Literal["before", "after"], answerers: Answerers | None) -> Evaluation:
         """Return the program's scores on the dev questions."""
-        plan, task = self.plan, self.plan.examples.task
+        plan, task, tell = self.plan, self.plan.examples.task, self.plan.tell
+        bar = notebook_bar(stage) if tell is None else lambda progress: tell(CompileProgress(stage, questions=progress))
         with self.run.traces():
             evaluation = evaluate(
                 program,
@@ -201,7 +190,7 @@ class _Steps:
                 seed=plan.seed,
                 policy=plan.policy,
                 answerers=answerers,
-                on_progress=lambda progress: plan.tell(CompileProgress(stage, questions=progress)),
+                on_progress=bar,
             )
         self.run.evaluation(evaluation, task, prefix=f"{stage}_")
         return evaluation
@@ -235,11 +224,6 @@ class _Steps:
             raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
         lm, name = None, str(artifact.manifest.lm.get("name"))
         if self.plan.optimizer.trains and name != dspy.settings.lm.model:
-            if not Trainings(self.file).gave(name):  # a saved program alone chooses no model
-                raise QuestreeError(
-                    f"{self.folder} was compiled with the LM {name!r}, and {NAME} beside it does not say that it was "
-                    "trained for that; name another folder to train anew."
-                )
             lm = dspy.settings.lm.copy(model=name)
         candidates = read_candidates(self.file)
         return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged, lm)
@@ -247,15 +231,16 @@ class _Steps:
     def optimize(self, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compilation:
         """Let the optimizer work; return what it made, tried and paid."""
         plan, tracked, whole = self.plan, count(), min(len(train), len(val)) or len(train)
+        tell = plan.tell or (lambda progress: None)
 
         def on_candidate(candidate: Candidate) -> None:
             # GEPA looks at hundreds of candidates, each on three questions, before it scores one on all of them
             if candidate.questions >= whole and next(tracked) < MOST_TRACKED:
                 figures = {"score": candidate.score, "questions": candidate.questions}
                 self.run.candidate(candidate.number, figures, candidate.state)
-            plan.tell(CompileProgress("compile", candidate=candidate))
+            tell(CompileProgress("compile", candidate=candidate))
 
-        plan.tell(CompileProgress("compile"))
+        tell(CompileProgress("compile"))
         began, verdicts = time.perf_counter(), Verdicts(plan.metric)
         keeper, trainings = CandidateKeeper(self.file, on_candidate), Trainings(self.file, bill.check)
         student = self.program.deepcopy()

@@ -49,7 +49,7 @@ class Plan:
     policy: RunPolicy
     answerers: Answerers | None
     out: Path | None
-    tell: Callable[[CompileProgress], None]
+    tell: Callable[[CompileProgress], None] | None
     register: str | None = None
 
     def claim(self, file: WritableFile) -> None:
