@@ -16,7 +16,6 @@ QUESTION = "Which river flows by the native city of the composer of The Magic Fl
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything it makes.")] = Path("runs/demo"),
-    candidates: Annotated[int, typer.Option(min=1, help="Programs that the random search tries.")] = 6,
     reader: Annotated[str, typer.Option(help="'lm', or a reader's folder (`questree train-reader`).")] = "lm",
 ) -> None:
     """Run SearChain on the bundled questions: index, score, compile, score again, track, save, load and ask.
@@ -49,7 +48,7 @@ def demo(
             settings,
             "searchain",
             optimizer="bootstrap-random-search",
-            optimizer_set=[f"candidates={candidates}", "max_bootstrapped_demos=4", "max_labeled_demos=4"],
+            optimizer_set=["candidates=6", "max_bootstrapped_demos=4", "max_labeled_demos=4"],
         )
     with _step(f"3. load {compiled.address} and ask"):
         prediction = ask_live(Experiment(settings).program(str(compiled.address)), QUESTION, "short")

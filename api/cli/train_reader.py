@@ -18,9 +18,6 @@ def train_reader(
         str, typer.Option(help="A BERT-like encoder by name or folder; 'embedded' is MiniLM, offline.")
     ] = "embedded",
     split: Annotated[str, typer.Option(help="Split of the questions to train on, or several: train,test.")] = "train",
-    dev_task: Annotated[
-        str | None, typer.Option(help="Task of the questions that choose the best weights. Default: --task.")
-    ] = None,
     dev_split: Annotated[str, typer.Option(help="Split of the questions that choose the best weights.")] = "dev",
     dev_limit: Annotated[int, typer.Option(min=1, help="At most so many of these questions.")] = 200,
     minutes: Annotated[
@@ -43,11 +40,11 @@ def train_reader(
     out = settings.out or Path("readers") / "reader"
     examples = readers.reading_examples(settings.task, split, seed=seed)
     examples = readers.spread_out(examples, settings.limit or len(examples))
-    held_out = readers.reading_examples(dev_task or settings.task, dev_split, seed=seed)
+    held_out = readers.reading_examples(settings.task, dev_split, seed=seed)
     refuse_leak({one.question for one in examples}, {one.question for one in held_out})
     texts = {one.passage.text for one in examples}
     held_out = readers.spread_out([one for one in held_out if one.passage.text not in texts] or held_out, dev_limit)
-    dev = f"{len(held_out)} of {dev_task or settings.task}, {dev_split}"
+    dev = f"{len(held_out)} of {settings.task}, {dev_split}"
     facts = {"task": settings.task, "split": split, "dev": dev}
     if settings.retriever is not None:
         facts["negatives_of"] = settings.retriever
