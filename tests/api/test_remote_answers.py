@@ -31,6 +31,11 @@ class Here:
         return dspy.context(callbacks=[], **{ACCOUNT: None})(self.work)(*job)
 
 
+@pytest.fixture
+def experiment(index):
+    return Experiment(run_settings(retriever=index))
+
+
 def given(index, **more):
     return json.loads(run_settings(retriever=index, **more).model_dump_json(exclude={"out", "on"}))
 
@@ -48,14 +53,12 @@ def asked_both_ways(experiment, program, index, **more):
 @pytest.mark.parametrize(
     ("name", "event_loop"), [("searchain", False), ("searchain", True), ("self-consistency", False)]
 )
-def test_a_worker_makes_the_same_program_and_the_same_record(name, event_loop, index, workplace):
-    experiment = Experiment(run_settings(retriever=index))
+def test_a_worker_makes_the_same_program_and_the_same_record(name, event_loop, index, workplace, experiment):
     here, there = asked_both_ways(experiment, experiment.program(name), index, event_loop=event_loop)
     assert here == there
 
 
-def test_settings_and_demonstrations_of_a_program_reach_the_worker(index, workplace):
-    experiment = Experiment(run_settings(retriever=index))
+def test_settings_and_demonstrations_of_a_program_reach_the_worker(index, workplace, experiment):
     program = experiment.program("oner", k=2)
     for predictor in program.predictors():
         fields = predictor.signature.fields
@@ -66,31 +69,19 @@ def test_settings_and_demonstrations_of_a_program_reach_the_worker(index, workpl
     assert here == there
 
 
-def test_another_index_on_the_worker_is_named(index, workplace, questree):
+def test_another_index_on_the_worker_is_named(index, workplace, questree, experiment):
     (workplace / "corpus.jsonl").write_text('{"id": "a", "title": "A", "text": "about a"}\n')
     questree("index", "corpus.jsonl", "--out", "other", "--kind", "bm25")
-    experiment = Experiment(run_settings(retriever=index))
     with pytest.raises(QuestreeError, match=r"Its retriever is \{.*\}, and not \{.*\} as where the command runs"):
         asked_both_ways(experiment, experiment.program("oner"), workplace / "other")
 
 
-def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace, monkeypatch):
-    experiment = Experiment(run_settings(retriever=index))
+def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace, monkeypatch, experiment):
     with pytest.raises(QuestreeError, match=r"There is no index at .*elsewhere/index"):
         asked_both_ways(experiment, experiment.program("oner"), "elsewhere/index")
     monkeypatch.setattr("questree.optimize.artifact.saved_name", lambda kind: "nowhere:Program")
     with pytest.raises(QuestreeError, match="there is no module 'nowhere', installed or in this folder"):
         asked_both_ways(experiment, experiment.program("direct"), index)
-
-
-class Answers:
-    """A worker that replies with whatever it is given."""
-
-    def __init__(self, reply):
-        self.reply = reply
-
-    def __call__(self, *job):
-        return self.reply
 
 
 @pytest.mark.parametrize(
@@ -101,19 +92,17 @@ class Answers:
         (b'{"record": {"id": "x", "question": "x"}, "exchanges": []}', "answered 'x' when asked"),
     ],
 )
-def test_what_comes_back_is_checked_before_it_is_kept(reply, said, index, workplace):
-    experiment = Experiment(run_settings(retriever=index))
-    asking = RemoteAnswerers(Here(Answers(reply))).asking(experiment.program("direct"))
+def test_what_comes_back_is_checked_before_it_is_kept(reply, said, workplace, experiment):
+    asking = RemoteAnswerers(Here(lambda *job: reply)).asking(experiment.program("direct"))
     with pytest.raises(ClusterError, match=said):
         asking(experiment.examples("dev", 1)[0])
 
 
-def test_a_question_that_every_worker_is_lost_at_fails_alone(index, workplace):
+def test_a_question_that_every_worker_is_lost_at_fails_alone(workplace, experiment):
     class Lost(Here):
         def do(self, *job):
             raise WorkerLostError("3 workers were lost at it")
 
-    experiment = Experiment(run_settings(retriever=index))
     record, exchanges = RemoteAnswerers(Lost(None)).asking(experiment.program("direct"))(
         experiment.examples("dev", 1)[0]
     )
@@ -140,7 +129,7 @@ def test_a_budget_is_that_of_all_workers_together(index, workplace):
     assert sum(spent[0][:-1]) < 10 <= sum(spent[0])
 
 
-def test_what_was_answered_is_kept_if_the_cluster_goes_away(index, workplace):
+def test_what_was_answered_is_kept_if_the_cluster_goes_away(index, workplace, experiment):
     class Going(Here):
         answered = 0
 
@@ -150,7 +139,6 @@ def test_what_was_answered_is_kept_if_the_cluster_goes_away(index, workplace):
                 raise ClusterError("The connection to the cluster was lost.")
             return super().do(*job)
 
-    experiment = Experiment(run_settings(retriever=index))
     experiment.use_lm()
     asked = {"out": workplace / "run", "policy": RunPolicy(concurrency=1)}
     given_all = experiment.program("direct"), experiment.examples("dev", 5), experiment.scores(None)

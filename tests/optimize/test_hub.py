@@ -142,11 +142,7 @@ def test_the_card_tells_the_recipe_of_the_index_that_it_was_compiled_over(mini, 
     [
         ("refusal", (401, {"X-Error-Message": "Invalid credentials in Authorization header"}), "wants a token"),
         ("refusal", (403, {"X-Error-Code": "GatedRepo"}), "only who asked its owner"),
-        (
-            "refusal",
-            (404, {"X-Error-Code": "RepoNotFound"}),
-            "no such repository, or it is private and no token is set",
-        ),
+        ("refusal", (404, {"X-Error-Code": "RepoNotFound"}), "no such repository, or it is private and no token"),
         ("refusal", (404, {"X-Error-Code": "RevisionNotFound"}), "no such revision"),
         ("fault", httpx.ConnectError("no route\nat all"), r"the hub cannot be reached \(no route\); .*HTTPS_PROXY"),
         ("fault", httpx.ProxyError("407 Proxy Auth"), r"the hub cannot be reached \(407 Proxy Auth.*HTTPS_PROXY"),
