@@ -42,9 +42,7 @@ def attack(
     ] = "template",
     credulous: Annotated[
         float | None,
-        typer.Option(
-            help="For the simulated LM: the share (0 to 1) of claims and orders that it falls for. Default: its own."
-        ),
+        typer.Option(min=0, max=1, help="For the simulated LM: the share of claims and orders that it falls for."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> "AttackRun":
@@ -60,11 +58,8 @@ def attack(
     from ..metrics import metric
     from .progress import progress_bars
 
-    experiment, kinds, defences = (
-        Experiment(settings),
-        _kinds(kind or ["poison"]),
-        list(dict.fromkeys(defence or ["none"])),
-    )
+    experiment, kinds = Experiment(settings), _kinds(kind or ["poison"])
+    defences = list(dict.fromkeys(defence or ["none"]))
     counts, seed, task = list(dict.fromkeys(planted or [5])), settings.seed, experiment.task
     if credulous is not None:
         experiment.lm = _credulous(experiment.lm, credulous)
@@ -112,8 +107,6 @@ def _kinds(kinds: Sequence[str]) -> list[str]:
 def _credulous(lm: "dspy.LM", share: float) -> "dspy.LM":
     from ..simulate import credulous_lm, is_simulated
 
-    if not 0 <= share <= 1:
-        raise QuestreeError(f"--credulous {share}: give a share from 0 to 1.")
     if not is_simulated(lm):
         raise QuestreeError("--credulous is a trait of the simulated LM; leave it out with a real one.")
     return credulous_lm(lm, share)
