@@ -34,7 +34,7 @@ MISTAKES = [
     ("attack nosuch", "nosuch"),
     ("attack oner-cot --kind luck", "no attack 'luck'"),
     ("attack oner-cot --defence luck", "no defence 'luck'"),
-    ("attack oner-cot --credulous 2", "is not in the range"),
+    ("attack oner-cot --credulous 2", "Invalid value for '--credulous'"),
     ("attack", "Missing argument"),
     ("attack oner-cot --limit 3 --deadline 0.000001 --max-failures 0 --concurrency 1", "1 of 1 questions"),
     ("fetch musique --from absent.jsonl", "Cannot read absent.jsonl"),
