@@ -1,5 +1,8 @@
 """Programs over the same questions: one parent run, paired differences, and a run that is gone on with."""
 
+from statistics import fmean
+
+import dspy
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, right
 from run_files import kept
@@ -7,6 +10,7 @@ from run_files import kept
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.records import COLUMNS, checked_metrics
+from questree.evaluation.repeats import repeat
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
@@ -50,17 +54,22 @@ def test_a_metric_with_the_name_of_another_column_is_refused():
     assert {name for row in rows for name in row} <= known
 
 
-def test_runs_have_one_parent(mini, tmp_path, tracking_store, mlflow):
-    uri = tracking_store(tmp_path)
+def test_runs_of_a_comparison_and_repeats_have_one_parent(mini, tmp_path, tracking_store, mlflow):
+    tracking = Tracking(uri=tracking_store(tmp_path))
     programs = {name: mini.program() for name in ("a", "b")}
-    compare(programs, mini.dev[:2], [mini.metric], tracking=Tracking(uri=uri), title="both")
-    runs = mlflow.MlflowClient(uri).search_runs(["1"])
-    parent = next(run for run in runs if run.info.run_name == "both")
-    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
-    assert sorted(run.info.run_name for run in children) == ["a", "b"]
-    assert parent.data.metrics["score"] == max(run.data.metrics["score"] for run in children)
-    artifacts = mlflow.MlflowClient(uri).list_artifacts(parent.info.run_id)
-    assert {"page.html", "table.md", "table.csv"} <= {artifact.path for artifact in artifacts}
+    compare(programs, mini.dev[:2], [mini.metric], tracking=tracking, title="both")
+    with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
+        repeat(Parrot(), [RIGHT, WRONG], right, 2, tracking=tracking)
+    client = mlflow.MlflowClient(tracking.uri)
+    runs = client.search_runs(["1"])
+    told = (("both", ["a", "b"], max), ("repeat parrot", ["repeat-1", "repeat-2"], fmean))
+    for title, names, score in told:
+        parent = next(run for run in runs if run.info.run_name == title)
+        children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+        assert sorted(run.info.run_name for run in children) == names
+        assert parent.data.metrics["score"] == score(run.data.metrics["score"] for run in children)
+    both = next(run.info.run_id for run in runs if run.info.run_name == "both")
+    assert {"page.html", "table.md", "table.csv"} <= {artifact.path for artifact in client.list_artifacts(both)}
 
 
 def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, tmp_path):

@@ -1,7 +1,6 @@
 """Repeated runs, and how the variance of their scores falls apart."""
 
 import json
-from statistics import fmean
 
 import dspy
 import pytest
@@ -14,7 +13,6 @@ from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.evaluation.repeats import Repeats, repeat
 from questree.evaluation.stored_runs import stored_runs
-from questree.evaluation.tracking import Tracking
 
 
 def run(*scores: float) -> Evaluation:
@@ -65,18 +63,6 @@ def test_an_lm_of_the_program_s_own_replies_anew_in_each_run():
     program.set_lm(lm.copy(temperature=0.0))
     with pytest.raises(QuestreeError, match="give --temperature"):
         repeat(program, [example], right, 2)
-
-
-def test_each_repeat_is_tracked_under_one_parent(tmp_path, tracking_store, mlflow):
-    uri = tracking_store(tmp_path)
-    with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
-        repeat(Draws(), [RIGHT, WRONG], right, 2, tracking=Tracking(uri=uri))
-    runs = mlflow.MlflowClient(uri).search_runs(["1"])
-    parent = next(run for run in runs if run.info.run_name == "repeat parrot")
-    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
-    assert sorted(run.info.run_name for run in children) == ["repeat-1", "repeat-2"]
-    assert parent.data.metrics["score"] == fmean(run.data.metrics["score"] for run in children)
-    assert all("score" in run.data.metrics for run in children)
 
 
 def test_a_greedy_lm_is_not_repeated():
