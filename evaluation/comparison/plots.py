@@ -13,7 +13,7 @@ from ...common.text import in_page, printable
 from ...metrics import Interval
 
 _INK = "#777777"  # can be read on a light page and on a dark one
-_LOOK = {
+_LOOK: dict[Any, Any] = {
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), _INK),
     **{"grid.color": _INK, "grid.alpha": 0.25, "axes.grid": True, "axes.spines.top": False, "axes.spines.right": False},
     **{"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "questree", "legend.frameon": False},
