@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import dspy
 from dspy.lm15 import FinishReason, Message, Request, Response, TextPart, ThinkingPart, Usage
+from dspy.utils import exceptions
 from dspy.utils.exceptions import LMError
 
 from .episode import EpisodeStep, Fault
@@ -34,21 +35,13 @@ def finish_reason(response: Any) -> str | None:
 
 def fault_of(error: LMError) -> Fault:
     """Return what is kept of a request that got no reply."""
-    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _errors())
-    return Fault(error=kind, message=error.message, status=error.status)
+    kind = next(one for one in type(error).__mro__ if one.__module__ == exceptions.__name__)  # DSPy's own
+    return Fault(error=kind.__name__, message=error.message, status=error.status)
 
 
 def stored_lm(lm: dspy.BaseLM, step: EpisodeStep) -> dspy.LM:
     """Return an LM of the same name and options that gives the replies of a step, or fails as it failed."""
     return dspy.LM(lm.model, engine=_StoredEngine(step), cache=False, num_retries=0, **lm.kwargs)
-
-
-def _errors() -> dict[str, type[LMError]]:
-    """Return DSPy's own kinds of failed requests by name."""
-    kinds = [LMError]
-    for kind in kinds:
-        kinds += [one for one in kind.__subclasses__() if one.__module__ == LMError.__module__]
-    return {kind.__name__: kind for kind in kinds}
 
 
 class _StoredEngine:
@@ -65,7 +58,9 @@ class _StoredEngine:
             LMError: as it was raised then.
         """
         if not self.replies:
-            raise _errors().get(self.fault.error, LMError)(self.fault.message, status=self.fault.status)
+            kind = getattr(exceptions, self.fault.error, LMError)
+            is_error = isinstance(kind, type) and issubclass(kind, LMError)
+            raise (kind if is_error else LMError)(self.fault.message, status=self.fault.status)
         reply = self.replies.pop(0)
         parts = [TextPart(str(reply.get("text") or ""))]
         thoughts = [ThinkingPart(str(reply["reasoning"]))] if reply.get("reasoning") else []
