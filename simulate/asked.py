@@ -132,10 +132,6 @@ class Asked:
         lacking = [title for title in question.gold_titles if normalise(title) not in there]
         return next((f"{title}: {words}" for title in lacking if any(contains(text, title) for text in read)), words)
 
-    def missing_or_whole(self, steps: Sequence[Step], passages: Sequence[Shown]) -> str:
-        """Return the same; the whole question where the model asks badly (``asks``)."""
-        return self.missing_query(steps, passages) if self.judge.asks_well(passages) else self.words
-
     def missing_queries(self, steps: Sequence[Step], passages: Sequence[Shown], before: Collection[str]) -> list[str]:
         """Return the queries for what is missing and was not asked before, the whole question last.
 

@@ -40,7 +40,7 @@ def review_paragraphs(asked: Asked) -> Values:
     elif read and judge.takes_for_enough(passages):
         answer = conclude(asked, asked.gather(read, memory=asked.mind.believes))
     supported = answer != UNKNOWN  # a model that has no answer to give does not accept
-    query = asked.missing_or_whole(steps, passages)
+    query = asked.missing_query(steps, passages) if judge.asks_well(passages) else asked.words
     return {
         "thoughts": tell(asked, steps, marks=False) if read else _NOTHING,
         "relevant": bool(read),
@@ -71,7 +71,7 @@ def complete_paragraphs(asked: Asked) -> Values:
     """Write the first fact that the passages lack from memory: right, invented, or only named."""
     judge, passages = asked.judge, asked.passages
     steps = asked.gather(judge.reads(passages))
-    query = asked.missing_or_whole(steps, passages)
+    query = asked.missing_query(steps, passages) if judge.asks_well(passages) else asked.words
     return {"thoughts": f"It is not said: {query}", "information": _write(query, asked.mind.recalls(query))}
 
 
