@@ -116,7 +116,7 @@ class Readers(Parts):
         name = self.settings.duplicates
         folder = _folder_for(name, self.settings.out, Path("duplicates"), DuplicatesManifest)
         found = read_pairs(pairs)
-        compared = compare_all(check, found, on_progress=lambda done: on_read("pairs", done, len(found)))
+        compared = compare_all(check.likeness, found, on_progress=lambda done: on_read("pairs", done, len(found)))
         readings, others = (
             [reading for pair, reading in zip(found, compared, strict=True) if pair.held_out is held_out]
             for held_out in (False, True)

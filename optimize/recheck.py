@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from ..common.errors import QuestreeError
 from ..evaluation.evaluation import Paired
 from ..evaluation.identity import signature_fingerprints, versions
@@ -98,9 +100,7 @@ def _changed_prompts(folder: Path, program: Program) -> dict[str, str]:
     """Return what differs between the prompts that were kept and those that the program sends now."""
     with reading(folder / NAME) as file:
         try:
-            kept = [
-                RenderedPrompt(**{**one, "messages": tuple(map(tuple, one["messages"]))}) for one in file.fact(PROMPTS)
-            ]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            kept = TypeAdapter(list[RenderedPrompt]).validate_python(file.fact(PROMPTS))
+        except ValueError as error:
             raise QuestreeError(f"{file.path} holds no prompts ({error}); compile anew.") from error
     return differences(kept, rendered_prompts(program))

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...common.errors import QuestreeError
 from ...evaluation.pools import Threads
@@ -114,17 +114,6 @@ def read_all(
     return readings, len(failed)
 
 
-class LikenessCheck(Protocol):
-    """A duplicate check that says how alike two queries are."""
-
-    name: str
-    threshold: float
-
-    def likeness(self, query: str, seen: Sequence[str]) -> list[float]:
-        """Return one number for each seen query; higher is more alike."""
-        ...
-
-
 @dataclass(frozen=True)
 class QuestionPair:
     """Two questions, and whether they ask the same."""
@@ -158,13 +147,20 @@ def read_pairs(path: Path) -> list[QuestionPair]:
 
 
 def compare_all(
-    check: LikenessCheck, pairs: Sequence[QuestionPair], *, on_progress: Callable[[int], None] = lambda done: None
+    likeness: Callable[[str, Sequence[str]], list[float]],
+    pairs: Sequence[QuestionPair],
+    *,
+    on_progress: Callable[[int], None] = lambda done: None,
 ) -> list[Reading]:
-    """Return for each pair how alike the check finds it, and whether the two ask the same."""
+    """Return for each pair how alike its two are, and whether they ask the same.
+
+    Args:
+        likeness: of a query and others, one number for each; higher is more alike.
+    """
     readings = []
     for pair in pairs:
-        (likeness,) = check.likeness(pair.first, [pair.second])
-        readings.append(Reading(likeness, pair.same))
+        (score,) = likeness(pair.first, [pair.second])
+        readings.append(Reading(score, pair.same))
         on_progress(len(readings))
     return readings
 

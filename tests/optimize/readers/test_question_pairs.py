@@ -54,18 +54,14 @@ def test_a_quotation_mark_that_is_not_closed_joins_no_lines(tmp_path):
         read_pairs(file)
 
 
-class Overlap:
+def overlap(query, seen):
     """As alike as the words that two questions share."""
-
-    name, threshold = "overlap", 0.5
-
-    def likeness(self, query, seen):
-        words = set(query.lower().split())
-        return [len(words & set(other.lower().split())) / len(words) for other in seen]
+    words = set(query.lower().split())
+    return [len(words & set(other.lower().split())) / len(words) for other in seen]
 
 
 def test_the_threshold_lies_between_the_kinds(tmp_path):
-    readings = compare_all(Overlap(), read_pairs(tsv(tmp_path)))
+    readings = compare_all(overlap, read_pairs(tsv(tmp_path)))
     assert [reading.answers for reading in readings] == [True, False]
     best = best_theta(readings)
     assert readings[1].score < best.theta < readings[0].score
