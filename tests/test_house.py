@@ -22,8 +22,8 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "retrieval": 8443,  # behind each, what the room is to have in the end: 7400, and linked/
     "evaluation": 5889,  # 5000
     "programs": 7010,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
-    "optimize": 5085,  # 4500
-    "api": 4284,  # 3900
+    "optimize": 5000,  # 4500
+    "api": 4270,  # 3900
     "simulate": 2665,  # 2100
     "lm": 3042,  # 1900
     "data": 2680,  # 2700
@@ -32,7 +32,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "metrics": 1375,  # 1300
     "pages": 1020,
     "signatures": 1110,  # 1100
-    "tests": 31618,  # 28000
+    "tests": 31600,  # 28000
     "benchmarks": 3585,  # 3200, and image.py
 }
 
