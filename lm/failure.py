@@ -58,8 +58,8 @@ class Where(BaseModel):
 
     Attributes:
         program: the program's name.
-        step: if no LM call failed, the functions and the line that raised.
-        predictor: the one that was asked (``chain_of_query``).
+        step: the program's step (``chain_of_query``); if no LM call failed, the functions and the line that raised.
+        predictor: the step's predictor (``plan``).
         prompt: the last prompt, shortened.
         reply: the last reply, shortened; empty if there was none.
     """

@@ -12,22 +12,19 @@ from pydantic import Field, field_validator
 
 from ..lm.call import call
 from ..lm.parallel import run_parallel
-from ..metrics import without_marks
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from ..signatures.knowledge import (
-    AnswerWithKnowledge,
-    FilterKnowledge,
-    FilterKnowledgeOnTopic,
-    JudgePassages,
-    NameTopic,
-    RecallPassage,
-)
+from ..signatures.knowledge import AnswerWithKnowledge, NameTopic
 from .majority import Sample, rollout_of, usable, winner
 from .modules.answers import cited_answer
-from .modules.knowledge import Filtered, content_of, filtered_knowledge
+from .modules.knowledge import (
+    Filtered,
+    KnowledgeFilter,
+    PublishedKnowledgeFilter,
+    QueryBlending,
+)
 from .program import MethodSettings, Program, answered
-from .references import distinct, numbered
+from .references import distinct
 from .tree import Node, ReasoningTree
 
 Query = Literal["original", "external", "internal"]
@@ -113,12 +110,12 @@ class BlendFilter(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: BlendFilterSettings | None = None):
         super().__init__(retriever, settings)
-        self.external_draft, self.recollection = dspy.Predict(AnswerWithKnowledge), dspy.Predict(RecallPassage)
+        self.query_blending = QueryBlending(self.settings.question_first)
         if self.names_topic:
             self.topic_naming = dspy.Predict(NameTopic)
-        self.knowledge_filter = dspy.Predict(JudgePassages if self.settings.judgements else FilterKnowledge)
-        if self.settings.topic and not self.settings.judgements:
-            self.topic_filter = dspy.Predict(FilterKnowledgeOnTopic)
+        self.knowledge_filter = (
+            KnowledgeFilter() if self.settings.judgements else PublishedKnowledgeFilter(self.settings.topic)
+        )
         self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
 
     @property
@@ -162,7 +159,7 @@ class BlendFilter(Program):
         found = {} if queries == ("internal",) else {"original": self.find(question)}
         augmentations: dict[Query, Callable[[], Knowledge]] = {
             "external": lambda: self.external(question, answer_style, found["original"]),
-            "internal": lambda: self.internal(question),
+            "internal": lambda: self.find(self.query_blending.internal(question)),
         }
         augmented = [query for query in queries if query != "original"]
         found |= zip(augmented, run_parallel([augmentations[query] for query in augmented]), strict=True)
@@ -171,19 +168,8 @@ class BlendFilter(Program):
     def external(self, question: str, answer_style: AnswerStyle, knowledge: Knowledge) -> Knowledge:
         """Answer from what was found, and retrieve with that answer and the question (external augmentation)."""
         for _ in range(self.settings.hops):
-            inputs = {"question": question, "answer_style": answer_style, "passages": numbered(knowledge.passages)}
-            reply = call(self.external_draft, **inputs)
-            knowledge = self.find_with(question, content_of(without_marks(reply.final_content), reply.answer))
+            knowledge = self.find(self.query_blending.external(question, answer_style, knowledge.passages))
         return knowledge
-
-    def internal(self, question: str) -> Knowledge:
-        """Retrieve with the question and what the LM remembers (internal augmentation)."""
-        return self.find_with(question, content_of(call(self.recollection, question=question).passage))
-
-    def find_with(self, question: str, knowledge: str) -> Knowledge:
-        """Return what the question and some knowledge retrieve together."""
-        parts = [question, knowledge] if self.settings.question_first else [knowledge, question]
-        return self.find(" ".join(part.strip() for part in parts if part.strip()))
 
     def find(self, query: str) -> Knowledge:
         """Return the k passages that the query retrieves."""
@@ -201,9 +187,8 @@ class BlendFilter(Program):
             return [Filtered(passages) for passages in sets]
         if self.settings.filter == "union":
             sets = [distinct(sets)]
-        predict = self.knowledge_filter if topic is None else self.topic_filter
-        keep = partial(filtered_knowledge, predict, question, topic=topic)
-        return run_parallel([partial(keep, passages) for passages in sets])
+        keep: Any = self.knowledge_filter
+        return run_parallel([partial(keep, question=question, topic=topic, passages=passages) for passages in sets])
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
         """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""

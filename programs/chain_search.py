@@ -16,8 +16,7 @@ from ..retrieval import DuplicateCheck, Passage
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
 from ..signatures.chain_of_query import PlannedStep
-from .modules.chain_of_query import traced_answer
-from .modules.verdict import Verdict, check_by_lm, check_by_reader, fuller_name, independent_passages, sentence_with
+from .modules.verdict import Verdict, check_by_reader, fuller_name, independent_passages, sentence_with
 from .program import answered
 from .tree import Node, ReasoningTree
 
@@ -108,8 +107,8 @@ class ChainSearch(ABC):
         if reader is None:
             asked = (node.query, node.answer, *(passage.id for passage in found))
             if asked not in self.verdicts:
-                check = partial(check_by_lm, self.program.step_check, self.tree.question)
-                self.verdicts[asked] = check(node.query, node.answer, found)
+                check = self.program.step_check
+                self.verdicts[asked] = check(self.tree.question, node.query, node.answer, found)
             return self.verdicts[asked]
         try:
             return check_by_reader(
@@ -226,7 +225,5 @@ class ChainSearch(ABC):
 
     def trace(self) -> dspy.Prediction:
         """Return the answer that the last path leads to, traced to its passages (section 3.2)."""
-        answer, content, references = traced_answer(
-            self.program.tracing, self.tree.question, self.answer_style, self.tree.last_path()
-        )
+        answer, content, references = self.program.tracing(**self.asked, path=self.tree.last_path())
         return answered(self.tree, answer, content, references)

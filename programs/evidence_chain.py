@@ -14,10 +14,10 @@ from ..lm.parallel import run_parallel
 from ..metrics import claim_terms, normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from ..signatures.evidence import ConfirmAnswer, ReadEvidence
+from ..signatures.evidence import ConfirmAnswer
 from .basis import basis
 from .demonstrations import note
-from .modules.evidence import ReadFact, Reading, read_evidence
+from .modules.evidence import EvidenceReading, ReadFact, Reading
 from .program import Program, ProgramSettings, answered
 from .references import distinct, numbers_of, without_copies
 from .tree import Node, ReasoningTree
@@ -57,7 +57,7 @@ class EvidenceChain(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: EvidenceChainSettings | None = None):
         super().__init__(retriever, settings)
-        self.reading = dspy.Predict(ReadEvidence)
+        self.reading = EvidenceReading()
         if self.settings.confirm:
             self.confirmation = dspy.Predict(ConfirmAnswer)
 
@@ -68,8 +68,7 @@ class EvidenceChain(Program):
         last = tree.grow(None, query=question, source="query", found=tuple(shown))
         reading = Reading([], [], "", False)
         for searches_left in reversed(range(self.settings.max_calls)):
-            reading = read_evidence(
-                self.reading,
+            reading = self.reading(
                 question=question,
                 answer_style=answer_style,
                 known=reading.facts,

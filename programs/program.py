@@ -215,13 +215,14 @@ class Program(dspy.Module):
         return CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
 
     def _add_where(self, error: CallFailedError) -> None:
-        """Add to a failure which program it was, which predictor, or else which line."""
+        """Add to a failure which program it was, which step and which predictor."""
         predict = error.predict
         if predict is None:
             error.add_where(program=self.name, step=raised_in(error))
             return
         path = next((path for path, one in self.named_predictors() if one is predict), predict.signature.__name__)
-        error.add_where(program=self.name, predictor=path)
+        step, _, predictor = path.rpartition(".")
+        error.add_where(program=self.name, step=step, predictor=predictor)
 
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """Load a state as DSPy does, and keep the names of the signatures, which it forgets."""

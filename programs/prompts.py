@@ -18,7 +18,7 @@ class RenderedPrompt:
     """What one predictor sends, with the names of its inputs where their values go.
 
     Attributes:
-        predictor: its name in the program, such as ``chain_of_query``.
+        predictor: its name in the program, such as ``chain_of_query.plan``.
         signature: the name of its signature.
         messages: role and text, in order: the instructions, each demonstration's question and reply, and the request.
         demonstrations: how many there are.

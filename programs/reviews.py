@@ -14,7 +14,7 @@ from ..lm.episode import step
 from ..retrieval import Passage, Retriever
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
-from ..signatures.reviews import CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT, ReviewPath
+from ..signatures.reviews import CompleteParagraphs
 from .evidence import (
     compare_words,
     evidence_pool,
@@ -25,12 +25,11 @@ from .evidence import (
     relevant_passages,
 )
 from .modules.reviews import (
-    FUSIONS,
+    EvidenceFusion,
     Fusion,
+    ParagraphReview,
+    PathReview,
     ReviewOutcome,
-    fused_answer,
-    paragraph_review,
-    path_review,
     told_by,
 )
 from .program import MethodSettings, Program, answered
@@ -71,20 +70,14 @@ class Reviewing(Program):
     def __init__(self, retriever: Retriever | None = None, settings: ReviewingSettings | None = None):
         super().__init__(retriever, settings)
         settings = self.settings
-        reviews = {"review": ReviewPath, "cot": ReviewParagraphsCoT}
-        self.paragraph_review = dspy.Predict(reviews.get(settings.expansion, ReviewParagraphs))
+        self.paragraph_review = (
+            PathReview(self.judges_last)
+            if settings.expansion == "review"
+            else ParagraphReview(settings.expansion == "cot", self.judges_last)
+        )
         if settings.expansion == "mpc":
             self.missing_paragraph = dspy.Predict(CompleteParagraphs)
-        self.evidence_fusion = dspy.Predict(FUSIONS[settings.fusion])
-
-    def review(
-        self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]
-    ) -> ReviewOutcome:
-        """Return the outcome of reviewing a path's paragraphs (section 3.2); ``tried`` are the queries so far."""
-        predict, last = self.paragraph_review, self.judges_last
-        if self.settings.expansion == "review":
-            return path_review(predict, question, answer_style, passages, tried, judges_last=last)
-        return paragraph_review(predict, question, answer_style, passages, judges_last=last)
+        self.evidence_fusion = EvidenceFusion(settings.fusion)
 
     def action(self, outcome: ReviewOutcome) -> Action:
         """Return the action that follows from a review; without relevance pruning, nothing is rejected."""
@@ -120,8 +113,8 @@ class Reviewing(Program):
             further = rejected_on_topic(tree) if ours else []
             passages = passages_within(distinct([relevant_passages(tree), further]), settings.evidence_tokens)
         alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
-        answer, content, references = (told_by(pool[0], tree.question) if alone else None) or fused_answer(
-            self.evidence_fusion, tree.question, answer_style, read, passages
+        answer, content, references = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
+            question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )
         limit = settings.max_passages
         found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]

@@ -10,18 +10,16 @@ from pydantic import Field
 from ..retrieval import DuplicateCheck, Reader, Retriever
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
-from ..signatures.chain_of_query import (
-    CompleteChain,
-    CorrectChain,
-    PlanChain,
-    PlanSureChain,
-    PlanWholeChain,
-    ReviseChain,
-    TraceAnswer,
+from ..signatures.chain_of_query import CompleteChain, CorrectChain
+from .modules.chain_of_query import (
+    ChainOfQuery,
+    Continuation,
+    PublishedChainOfQuery,
+    RevisedChain,
+    Tracing,
 )
-from ..signatures.verdict import CheckStep
 from .modules.reader import LMReader
-from .modules.verdict import Agreement
+from .modules.verdict import Agreement, StepCheck
 from .program import MethodSettings, Program
 from .searchain_best import FilledSearChain
 from .searchain_paper import PublishedSearChain
@@ -119,15 +117,15 @@ class SearChain(Program):
         retrieves = self.settings.retrieval
         fills_in = retrieves and self.settings.continuation == "fill"
         self.way = FilledSearChain if fills_in else PublishedSearChain
-        self.chain_of_query = dspy.Predict(PlanChain if fills_in else PlanSureChain if retrieves else PlanWholeChain)
+        self.chain_of_query = ChainOfQuery() if fills_in else PublishedChainOfQuery(retrieval=retrieves)
         self.reader = reader or (LMReader() if retrieves and self.settings.check == "reader" else None)
         if retrieves and self.reader is None:
-            self.step_check = dspy.Predict(CheckStep)
+            self.step_check = StepCheck()
         if fills_in:
-            self.revised_chain = dspy.Predict(ReviseChain)
+            self.revised_chain = RevisedChain()
         elif retrieves:
-            self.corrected_chain, self.completed_chain = dspy.Predict(CorrectChain), dspy.Predict(CompleteChain)
-        self.tracing = dspy.Predict(TraceAnswer)
+            self.corrected_chain, self.completed_chain = Continuation(CorrectChain), Continuation(CompleteChain)
+        self.tracing = Tracing()
         self.duplicates = duplicates or ExactDuplicates()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:

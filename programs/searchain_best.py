@@ -5,16 +5,13 @@ from __future__ import annotations
 import dspy
 
 from ..common.placeholders import without_placeholders
-from ..lm.call import call
 from ..metrics import stands_in
 from ..retrieval import Passage
-from ..signatures.chain_of_query import PlannedStep, SolvedStep
+from ..signatures.chain_of_query import PlannedStep
 from .chain_search import ChainSearch, Feedback, Help
-from .demonstrations import note
 from .filled_queries import filled_in, replaced
-from .modules.chain_of_query import guessed
 from .modules.verdict import Verdict
-from .references import distinct, numbered, without_copies
+from .references import distinct, without_copies
 from .tree import Node
 
 
@@ -31,22 +28,15 @@ class FilledSearChain(ChainSearch):
 
     def reason(self) -> dspy.Prediction:
         """Plan a chain, retrieve along it, fill in what is found, and trace the last path."""
-        branch, chains = self.grow(None, self.plan(), round=1), 1
+        plan = self.program.chain_of_query(**self.asked)
+        plan = plan or [PlannedStep(query=without_placeholders(self.tree.question))]
+        branch, chains = self.grow(None, plan, round=1), 1
         while feedback := self.traverse(branch):
             if feedback.kind != "revise":
                 branch = self.fill_in(branch, feedback)
             elif chains < self.settings.max_rounds:
                 branch, chains = self.revise(branch, feedback), chains + 1
         return self.trace()
-
-    def plan(self) -> list[PlannedStep]:
-        """Return the first chain, whose queries refer to earlier answers by number (section 3.1)."""
-        asked = {**self.asked, "question": without_placeholders(self.tree.question)}
-        reply = call(self.program.chain_of_query, **asked)
-        planned: list[PlannedStep] = reply.planned_chain
-        recalls = {"sure" if step.sure else "unsure" if step.recalled else "nothing" for step in planned}
-        note(reply, ", ".join(sorted(recalls)))
-        return planned or [PlannedStep(query=asked["question"])]
 
     def find(self, query: str) -> list[Passage]:
         """Return k passages of a query, of copies the best one; the next best take the places of the others."""
@@ -101,22 +91,13 @@ class FilledSearChain(ChainSearch):
         """Ask for another way where nothing was found; return the old branch where the LM has none."""
         node, parent = feedback.node, self.tree.parent(feedback.node)
         tried = list(dict.fromkeys(one.query for one in self.tree.nodes if one.stance is not None))
-        solved = self.tree.path_to(node)[:-1]
-        guesses = guessed(solved)
-        reply = call(
-            self.program.revised_chain,
-            question=without_placeholders(self.tree.question),
-            answer_style=self.answer_style,
-            solved=[
-                SolvedStep(query=one.query, answer=one.answer, sure=bool(one.answer) and one.id not in guesses)
-                for one in solved
-            ],
-            failed_query=node.query,
-            later_queries=[one.template or one.query for one in self.nodes_after(node, branch)],
+        rest = self.program.revised_chain(
+            **self.asked,
+            solved=self.tree.path_to(node)[:-1],
+            node=node,
+            later=self.nodes_after(node, branch),
             tried=tried,
-            passages=numbered(list(node.found)),
         )
-        rest: list[PlannedStep] = reply.rest
         if not rest or filled_in(self.tree, parent, rest[0].query).casefold() in map(str.casefold, tried):
             return branch
         return self.grow(parent, rest, self.next_round(), replaces=node.id)

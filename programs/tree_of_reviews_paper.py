@@ -55,7 +55,9 @@ class TreeSearch:
     def visit(self, node: Node) -> Visit:
         """Review the node's path; if more is needed, find the query and retrieve with it (section 3.2)."""
         path, tried = self.tree.paragraphs_to(node), list(dict.fromkeys(one.query for one in self.tree.nodes))
-        outcome = self.program.review(self.tree.question, self.answer_style, path, tried)
+        outcome = self.program.paragraph_review(
+            question=self.tree.question, answer_style=self.answer_style, passages=path, tried=tried
+        )
         action: Action = self.program.action(outcome)
         if action != "search":
             return Visit(outcome, action, "accepted" if action == "accept" else "rejected")

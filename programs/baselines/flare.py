@@ -16,7 +16,7 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
 from ...signatures.searches import RegenerateSentence, WriteTentatively
 from ..demonstrations import note
-from ..modules.searches import next_thought
+from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
@@ -53,7 +53,7 @@ class FLARE(Program):
     def __init__(self, retriever: Retriever | None = None, settings: FLARESettings | None = None):
         super().__init__(retriever, settings)
         self.write_tentatively = dspy.Predict(WriteTentatively)
-        self.next_thought = dspy.Predict(RegenerateSentence)
+        self.next_thought = NextThought(RegenerateSentence)
         self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -67,11 +67,10 @@ class FLARE(Program):
                 passages = distinct([passages, found])
                 last = tree.add_search(last, query, found, round=round)
                 shown = numbered_among(passages, found)
-                thought, concludes = next_thought(
-                    self.next_thought,
+                thought, concludes = self.next_thought(
                     question=question,
                     answer_style=answer_style,
-                    passages=shown,
+                    shown=shown,
                     thoughts=thoughts,
                     tentative=thought,
                     uncertain=uncertain,

@@ -11,9 +11,8 @@ from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import AnswerWithKnowledge
-from ...signatures.searches import WriteNextThought
 from ..modules.answers import cited_answer
-from ..modules.searches import next_thought
+from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered
 from ..references import numbered
 from ..tree import ReasoningTree
@@ -52,19 +51,20 @@ class IRCoT(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: IRCoTSettings | None = None):
         super().__init__(retriever, settings)
-        self.next_thought = dspy.Predict(WriteNextThought)
+        self.next_thought = NextThought()
         self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Alternate thought and retrieval, then read."""
-        inputs, thoughts = {"question": tree.question, "answer_style": answer_style}, list[str]()
-        query = without_question_words(tree.question)
+        question, thoughts = tree.question, list[str]()
+        query = without_question_words(question)
         found = self.retrieve(query, self.settings.k)
         collected = one_a_title(found)[: self.settings.max_passages]
         last = tree.add_search(None, query, found, kept=collected)
         while len(thoughts) < self.settings.max_thoughts:
-            shown = numbered(collected)
-            thought, concludes = next_thought(self.next_thought, **inputs, passages=shown, thoughts=thoughts)
+            thought, concludes = self.next_thought(
+                question=question, answer_style=answer_style, shown=numbered(collected), thoughts=thoughts
+            )
             if not thought or thought in thoughts:
                 break
             thoughts.append(thought)
@@ -76,6 +76,7 @@ class IRCoT(Program):
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
+        inputs = {"question": question, "answer_style": answer_style}
         answer, content, references = cited_answer(self.knowledge_answer, collected, **inputs)
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
 

@@ -14,10 +14,9 @@ from ...lm.parallel import run_parallel
 from ...lm.window import shown_of
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.chain_of_query import TraceAnswer
 from ...signatures.plan_graph import AnswerLookups, GraphStep, PlanLookups
 from ..comparisons import outcome, read_comparison
-from ..modules.chain_of_query import traced_answer
+from ..modules.chain_of_query import Tracing
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered
@@ -51,7 +50,7 @@ class PlanGraph(Program):
         super().__init__(retriever, settings)
         self.plan = dspy.Predict(PlanLookups)
         self.lookups = dspy.Predict(AnswerLookups)
-        self.tracing = dspy.Predict(TraceAnswer)
+        self.tracing = Tracing()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Plan, answer level by level, and conclude."""
@@ -67,7 +66,7 @@ class PlanGraph(Program):
                 if number not in lookups:
                     solved[number] = compare(tree, solved, plan[number - 1].asks, queries[number])
         path = [solved[number] for number in sorted(solved)]
-        answer, content, references = traced_answer(self.tracing, tree.question, answer_style, path)
+        answer, content, references = self.tracing(question=tree.question, answer_style=answer_style, path=path)
         return answered(tree, answer, content, references, passages=passages)
 
     def look_up(self, tree: ReasoningTree, solved: dict[int, Node], queries: dict[int, str]) -> list[Passage]:

@@ -15,7 +15,7 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
 from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
 from ..demonstrations import note
-from ..modules.searches import written_on
+from ..modules.searches import Writing
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among
 from ..tree import ReasoningTree
@@ -58,7 +58,7 @@ class SearchAgent(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: SearchAgentSettings | None = None):
         super().__init__(retriever, settings)
-        self.reasoning = dspy.Predict(SearchInTags if self.settings.tags else ReasonOrSearch)
+        self.reasoning = dspy.Predict(SearchInTags) if self.settings.tags else Writing(ReasonOrSearch)
         if not self.settings.tags:
             self.condense_passages = dspy.Predict(CondensePassages)
         self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
@@ -102,7 +102,7 @@ class SearchAgent(Program):
             text, query, answer = in_tags(str(reply.turn))
             note(reply, "searches" if query else "ends")
         else:
-            text, query, answer = written_on(self.reasoning, question, answer_style, written)
+            text, query, answer = self.reasoning(question=question, answer_style=answer_style, written=written)
         return text, query, None if query else answer
 
     def as_written(self, query: str, result: str) -> list[str]:

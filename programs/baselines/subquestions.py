@@ -13,17 +13,10 @@ from ...common.text import queries_in, query_or_none
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.chain_of_query import TraceAnswer
-from ...signatures.subquestions import (
-    AnswerSubquestion,
-    AnswerSubquestionFromPassages,
-    AskFollowUp,
-    PlanSteps,
-    SplitQuestion,
-)
+from ...signatures.subquestions import AskFollowUp, PlanSteps, SplitQuestion
 from ..demonstrations import note
-from ..modules.chain_of_query import as_steps, traced_answer
-from ..modules.subquestions import Solution, solved_subquestion
+from ..modules.chain_of_query import Tracing, as_steps
+from ..modules.subquestions import Solution, SubquestionAnswer
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct
@@ -40,19 +33,20 @@ class Solving(Program):
 
     def __init__(self, retriever: Retriever | None, settings: ProgramSettings | None):
         super().__init__(retriever, settings)
-        self.subquestion_answer = dspy.Predict(AnswerSubquestionFromPassages if self.searches else AnswerSubquestion)
-        self.tracing = dspy.Predict(TraceAnswer)
+        self.subquestion_answer = SubquestionAnswer(retrieval=self.searches)
+        self.tracing = Tracing()
 
     def solve(self, question: str, path: list[Node], query: str, k: int | None = None) -> Solution:
         """Answer a subquestion, given those before it on the path, from k passages."""
         found: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
-        return solved_subquestion(self.subquestion_answer, question, path, query, found)
+        solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=found)
+        return solution
 
     def conclude(
         self, tree: ReasoningTree, answer_style: AnswerStyle, path: list[Node], solutions: Sequence[Solution]
     ) -> dspy.Prediction:
         """Return the answer that the path leads to; ``passages`` are all that any solution retrieved."""
-        answer, content, references = traced_answer(self.tracing, tree.question, answer_style, path)
+        answer, content, references = self.tracing(question=tree.question, answer_style=answer_style, path=path)
         return answered(
             tree, answer, content, references, passages=distinct([solution.found for solution in solutions])
         )

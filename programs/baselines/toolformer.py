@@ -9,8 +9,7 @@ from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts
-from ...signatures.searches import WriteOrSearch
-from ..modules.searches import written_on
+from ..modules.searches import Writing
 from ..program import Program, ProgramSettings, answered_from
 from ..references import distinct, numbered_among
 from ..tree import ReasoningTree
@@ -41,14 +40,15 @@ class Toolformer(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ToolformerSettings | None = None):
         super().__init__(retriever, settings)
-        self.writing = dspy.Predict(WriteOrSearch)
+        self.writing = Writing()
         self.thoughts_answer = dspy.Predict(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write and search until the text ends; if it ends without an answer, read the answer from the text."""
         text, written, results, last = list[str](), list[str](), list[Passage](), None
+        inputs = {"question": tree.question, "answer_style": answer_style}
         for searched in range(self.settings.max_searches + 1):
-            continuation, search, answer = written_on(self.writing, tree.question, answer_style, written)
+            continuation, search, answer = self.writing(**inputs, written=written)
             text.append(continuation)
             written = [*written, continuation]
             if search is None or searched == self.settings.max_searches:
@@ -59,6 +59,5 @@ class Toolformer(Program):
             shown = "; ".join(numbered_among(results, found)) or "nothing found"
             written.append(f"[Search({search}) → {shown}]")
         if answer is None:
-            inputs = {"question": tree.question, "answer_style": answer_style, "thoughts": written}
-            answer = call(self.thoughts_answer, **inputs).answer
+            answer = call(self.thoughts_answer, **inputs, thoughts=written).answer
         return answered_from(tree, answer, " ".join(text), results)

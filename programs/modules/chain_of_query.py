@@ -1,4 +1,4 @@
-"""The path of a chain of query: as prompts show it, and the traced answer that it leads to (SearChain, section 3.2)."""
+"""SearChain's steps: the chain of query, how it goes on after what was found, and the traced answer."""
 
 from __future__ import annotations
 
@@ -7,53 +7,178 @@ from typing import Any
 
 import dspy
 
-from ...common.placeholders import numbers_in
+from ...common.placeholders import numbers_in, without_placeholders
 from ...lm.call import call
-from ...metrics import normalise, stands_in, unjoined
-from ...retrieval import Passage
+from ...metrics import normalise, stands_in, unjoined, without_marks
+from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle
-from ...signatures.chain_of_query import Step, TracedStep
+from ...signatures.chain_of_query import (
+    PlanChain,
+    PlannedStep,
+    PlanSureChain,
+    PlanWholeChain,
+    ReviseChain,
+    SolvedStep,
+    Step,
+    TraceAnswer,
+    TracedStep,
+)
 from ..demonstrations import note
-from ..majority import Sample
-from ..references import distinct, kept_all_marks, numbers_of, settle_marks
+from ..references import distinct, kept_all_marks, numbered, numbers_of, settle_marks
 from ..streams import Writing
 from ..tree import Node, without_repeats
+from .step_module import StepModule
 
 
-def traced_answer(predict: dspy.Predict, question: str, answer_style: AnswerStyle, path: list[Node]) -> Sample:
-    """Ask for the path as a text, and return the answer, this text, and its references: ``[n]`` is ``references[n-1]``.
+class ChainOfQuery(StepModule):
+    """The first round's chain, whose queries refer to earlier answers by number (SearChain, section 3.1)."""
 
-    A mark that does not stand at the answer of a step that its passage supports is taken out.
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan = dspy.Predict(PlanChain)
+
+    def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
+        """Return the planned chain."""
+        reply = call(self.plan, question=without_placeholders(question), answer_style=answer_style)
+        planned: list[PlannedStep] = reply.planned_chain
+        recalls = {"sure" if step.sure else "unsure" if step.recalled else "nothing" for step in planned}
+        note(reply, ", ".join(sorted(recalls)))
+        return planned
+
+
+class PublishedChainOfQuery(StepModule):
+    """The first round's chain as the paper has it: queries written out, and answered where the LM is sure.
+
+    Args:
+        retrieval: off, every query has to be answered (table 1, SearChain w/o IR).
     """
-    told, guesses = without_repeats(path), guessed(path)
-    supported = [node for node in told if node.passage and node.support]
-    passages = distinct([[node.passage] for node in supported if node.passage])
-    number = numbers_of(passages)
-    steps = [
-        TracedStep(
-            query=node.query,
-            answer=node.answer,
-            mark=number[node.passage.id] if node.support and node.passage else None,
-            title=node.passage.title or None if node.support and node.passage else None,
-            support=node.support,
-            sure=bool(node.answer) and node.id not in guesses,
+
+    def __init__(self, retrieval: bool = True) -> None:
+        super().__init__()
+        self.plan = dspy.Predict(PlanSureChain if retrieval else PlanWholeChain)
+
+    def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
+        """Return the planned chain; the LM is sure of each answer that it gives."""
+        reply = call(self.plan, question=question, answer_style=answer_style)
+        steps: list[Step] = reply.chain if "chain" in reply else reply.answered_plan
+        return as_planned(steps)
+
+
+class RevisedChain(StepModule):
+    """The chain from a query on that no passage answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revise = dspy.Predict(ReviseChain)
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        solved: list[Node],
+        node: Node,
+        later: list[Node],
+        tried: list[str],
+    ) -> list[PlannedStep]:
+        """Return the steps in the place of the node and of those after it; none where the LM has no better ones."""
+        guesses = guessed(solved)
+        reply = call(
+            self.revise,
+            question=without_placeholders(question),
+            answer_style=answer_style,
+            solved=[
+                SolvedStep(query=one.query, answer=one.answer, sure=bool(one.answer) and one.id not in guesses)
+                for one in solved
+            ],
+            failed_query=node.query,
+            later_queries=[one.template or one.query for one in later],
+            tried=tried,
+            passages=numbered(list(node.found)),
         )
-        for node in told
-    ]
+        rest: list[PlannedStep] = reply.rest
+        return rest
 
-    def settle(text: str) -> tuple[str, list[Passage]]:
-        return settle_marks(text, passages, belongs)
 
-    def belongs(fragment: str, passage: Passage) -> bool:
-        steps = [node for node in supported if node.passage and node.passage.id == passage.id]
-        return any(tells(fragment, node.answer or "") for node in steps)
+class Continuation(StepModule):
+    """The chain that goes on from a node which was looked up (section 3.2).
 
-    inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
-    reply = call(predict, writing=partial(Writing, settle), **inputs)
-    final_content, references = settle(reply.final_content)
-    kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
-    note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
-    return reply.answer, final_content, references
+    Args:
+        signature: `CorrectChain` if a passage contradicts the node's answer, `CompleteChain` if it has none.
+    """
+
+    def __init__(self, signature: type[dspy.Signature]) -> None:
+        super().__init__()
+        self.go_on = dspy.Predict(signature)
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        solved: list[Node],
+        node: Node,
+        later: list[Node],
+        passage: Passage,
+        span: Span,
+    ) -> list[PlannedStep]:
+        """Return the node's query with the LM's answer, if it now has one, and the steps that follow it."""
+        disputed: dict[str, Any] = (
+            {"your_answer": node.answer} if "your_answer" in self.go_on.signature.input_fields else {}
+        )
+        reply = call(
+            self.go_on,
+            question=question,
+            answer_style=answer_style,
+            solved=as_steps(solved),
+            query=node.query,
+            passages=numbered([passage]),
+            reference_answer=span.text,
+            later_steps=as_steps(later),
+            **disputed,
+        )
+        return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
+
+
+class Tracing(StepModule):
+    """Tells the path and cites the passages that support it (SearChain, section 3.2)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trace = dspy.Predict(TraceAnswer)
+
+    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> tuple[str, str, list[Passage]]:
+        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
+
+        A mark that does not stand at the answer of a step that its passage supports is taken out.
+        """
+        told, guesses = without_repeats(path), guessed(path)
+        supported = [node for node in told if node.passage and node.support]
+        passages = distinct([[node.passage] for node in supported if node.passage])
+        number = numbers_of(passages)
+        steps = [
+            TracedStep(
+                query=node.query,
+                answer=node.answer,
+                mark=number[node.passage.id] if node.support and node.passage else None,
+                title=node.passage.title or None if node.support and node.passage else None,
+                support=node.support,
+                sure=bool(node.answer) and node.id not in guesses,
+            )
+            for node in told
+        ]
+
+        def settle(text: str) -> tuple[str, list[Passage]]:
+            return settle_marks(text, passages, belongs)
+
+        def belongs(fragment: str, passage: Passage) -> bool:
+            steps = [node for node in supported if node.passage and node.passage.id == passage.id]
+            return any(tells(fragment, node.answer or "") for node in steps)
+
+        inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
+        reply = call(self.trace, writing=partial(Writing, settle), **inputs)
+        final_content, references = settle(reply.final_content)
+        kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
+        note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
+        return reply.answer, final_content, references
 
 
 def guessed(path: list[Node]) -> set[int]:
@@ -75,3 +200,8 @@ def tells(fragment: str, answer: str) -> bool:
 def as_steps(nodes: list[Node]) -> list[Step]:
     """Return nodes of a path as the LM is shown them."""
     return [Step(query=node.query, answer=node.answer) for node in nodes]
+
+
+def as_planned(steps: list[Step]) -> list[PlannedStep]:
+    """Return steps of which the LM is sure where it answers them."""
+    return [PlannedStep(query=step.query, recalled=step.answer, sure=step.answer is not None) for step in steps]

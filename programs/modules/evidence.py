@@ -15,10 +15,11 @@ from ...metrics import normalise, stands_in
 from ...metrics.quotes import proving_sentences, quoted_sentences
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
-from ...signatures.evidence import Fact
+from ...signatures.evidence import Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
 from ..references import numbered, numbers_of
+from .step_module import StepModule
 
 MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
 _TAG = re.compile(r"\s*(\[\d+]|\(recalled\)|\(not in its quote\))\s*$")
@@ -61,43 +62,47 @@ class Reading:
     sure: bool
 
 
-def read_evidence(
-    predict: dspy.Predict,
-    question: str,
-    answer_style: AnswerStyle,
-    known: Sequence[ReadFact],
-    passages: list[Passage],
-    queries: list[str],
-    searches_left: int,
-) -> Reading:
-    """Return what the LM reads in the passages, those of the known facts (of the call before) among them.
+class EvidenceReading(StepModule):
+    """The facts in passages, their quotes looked up and their values compared."""
 
-    The facts' quotes are looked up, and their values compared.
-    """
-    reply = call(
-        predict,
-        question=question,
-        answer_style=answer_style,
-        known_facts=[_told(fact, numbers_of(passages)) for fact in known],
-        passages=numbered(passages),
-        queries=queries,
-        searches_left=searches_left,
-    )
-    shown = shown_of(passages, reply)
-    given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
-    proven = {normalise(fact.fact): fact for fact in known if fact.proven}
-    facts = [proven.get(normalise(fact.fact)) or prove(fact, shown, question) for fact in given]
-    unproven = [fact for fact in facts if fact.passage and not fact.proven]
-    misquoted = [
-        fact.fact for fact, said in zip(facts, given, strict=True) if fact in unproven and not _stands(said, fact)
-    ]
-    missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
-    told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
-    judged = [Judgement([passage], True) for passage in shown if passage.id in told]
-    pairs = zip(facts, (_named(said, shown) for said in given), strict=True)
-    sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
-    note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
-    return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = dspy.Predict(ReadEvidence)
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        known: Sequence[ReadFact],
+        passages: list[Passage],
+        queries: list[str],
+        searches_left: int,
+    ) -> Reading:
+        """Return what the LM reads in the passages, those of the known facts (of the call before) among them."""
+        reply = call(
+            self.read,
+            question=question,
+            answer_style=answer_style,
+            known_facts=[_told(fact, numbers_of(passages)) for fact in known],
+            passages=numbered(passages),
+            queries=queries,
+            searches_left=searches_left,
+        )
+        shown = shown_of(passages, reply)
+        given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
+        proven = {normalise(fact.fact): fact for fact in known if fact.proven}
+        facts = [proven.get(normalise(fact.fact)) or prove(fact, shown, question) for fact in given]
+        unproven = [fact for fact in facts if fact.passage and not fact.proven]
+        misquoted = [
+            fact.fact for fact, said in zip(facts, given, strict=True) if fact in unproven and not _stands(said, fact)
+        ]
+        missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
+        told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
+        judged = [Judgement([passage], True) for passage in shown if passage.id in told]
+        pairs = zip(facts, (_named(said, shown) for said in given), strict=True)
+        sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
+        note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
+        return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 
 def untagged(fact: Fact) -> Fact:

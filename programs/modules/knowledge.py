@@ -11,10 +11,19 @@ from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import contains
+from ...metrics import contains, without_marks
 from ...retrieval import Passage
+from ...signatures import AnswerStyle
+from ...signatures.knowledge import (
+    AnswerWithKnowledge,
+    FilterKnowledge,
+    FilterKnowledgeOnTopic,
+    JudgePassages,
+    RecallPassage,
+)
 from ..demonstrations import Judgement, note
 from ..references import numbered
+from .step_module import StepModule
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
     r"(?:^|[,;] )(?:(?:but|however|and|though|although),? )?"
@@ -25,6 +34,35 @@ _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when
     re.IGNORECASE | re.DOTALL,
 )
 _CONCLUSION = re.compile(r"(?:(?:so|thus|therefore|hence),? )?the (?:final )?answer is\b", re.IGNORECASE)
+
+
+class QueryBlending(StepModule):
+    """Augments a question to a query that finds more (section 3.2).
+
+    Args:
+        question_first: whether the question stands first in the query. The end of a long query may not be read by the
+            encoder of a retriever; the paper has the question last.
+    """
+
+    def __init__(self, question_first: bool = True) -> None:
+        super().__init__()
+        self.question_first = question_first
+        self.answer = dspy.Predict(AnswerWithKnowledge)
+        self.recall = dspy.Predict(RecallPassage)
+
+    def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
+        """Return the question with the reasoning and answer that the passages lead to."""
+        reply = call(self.answer, question=question, answer_style=answer_style, passages=numbered(passages))
+        return self.blend(question, content_of(without_marks(reply.final_content), reply.answer))
+
+    def internal(self, question: str) -> str:
+        """Return the question with what the LM remembers."""
+        return self.blend(question, content_of(call(self.recall, question=question).passage))
+
+    def blend(self, question: str, knowledge: str) -> str:
+        """Return the query."""
+        parts = [question, knowledge] if self.question_first else [knowledge, question]
+        return " ".join(part.strip() for part in parts if part.strip())
 
 
 def content_of(draft: str | None, answer: str = "") -> str:
@@ -51,19 +89,52 @@ class Filtered:
     misnumbered: int = 0
 
 
-def filtered_knowledge(
-    predict: dspy.Predict, question: str, passages: list[Passage], topic: str | None = None
-) -> Filtered:
-    """Return the passages that help to answer a question (section 3.3): the LM judges each, or names their numbers.
+class KnowledgeFilter(StepModule):
+    """Keeps the passages that help to answer a question, as the LM judges them one by one."""
 
-    Numbers, from 1, that no passage has, or that are repeated, are counted. What was decided about each passage that
-    the prompt showed is noted on the reply.
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = dspy.Predict(JudgePassages)
+
+    def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
+        """Return the useful passages; ``topic`` is not used."""
+        if not passages:
+            return Filtered([])
+        reply = call(self.judge, question=question, passages=numbered(passages))
+        useful = [one.number for one in reply.judgements if one.useful]
+        return keep_numbered(reply, passages, useful)
+
+
+class PublishedKnowledgeFilter(StepModule):
+    """Keeps the passages that help to answer a question, by their numbers (section 3.3).
+
+    Args:
+        topic: whether a topic is named, which the LM is told to know nothing of.
     """
-    if not passages:
-        return Filtered([])
-    inputs = {"question": question, "passages": numbered(passages)} | ({} if topic is None else {"topic": topic})
-    reply = call(predict, **inputs)
-    numbers = reply.kept if "kept" in reply else [one.number for one in reply.judgements if one.useful]
+
+    def __init__(self, topic: bool = True) -> None:
+        super().__init__()
+        self.filter = dspy.Predict(FilterKnowledge)
+        if topic:
+            self.filter_on_topic = dspy.Predict(FilterKnowledgeOnTopic)
+
+    def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
+        """Return the passages that are kept."""
+        if not passages:
+            return Filtered([])
+        shown = numbered(passages)
+        if topic is None:
+            reply = call(self.filter, question=question, passages=shown)
+        else:
+            reply = call(self.filter_on_topic, question=question, topic=topic, passages=shown)
+        return keep_numbered(reply, passages, reply.kept)
+
+
+def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list[int]) -> Filtered:
+    """Return the passages of these numbers, from 1; count the numbers that no passage has, or that are repeated.
+
+    What was decided about each passage that the prompt showed is noted on the reply.
+    """
     shown = shown_of(passages, reply)
     kept = {number for number in numbers if 1 <= number <= len(shown)}
     kind = "all" if len(kept) == len(shown) else "some" if kept else "none"

@@ -11,11 +11,12 @@ from ...lm.call import call
 from ...metrics import stands_in, without_marks
 from ...retrieval import Passage, Span
 from ...signatures.reader import ReadPassage
+from .step_module import StepModule
 
 _CERTAIN = 0.999  # a confidence of 1.0 would be an infinite logit
 
 
-class LMReader(dspy.Module):
+class LMReader(StepModule):
     """A reader that asks the LM for the span and its confidence, whose logit is the score.
 
     The threshold is the logit of .8: for passages that hold the answer, an LM seldom states a lower confidence.

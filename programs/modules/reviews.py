@@ -19,6 +19,9 @@ from ...signatures.reviews import (
     FuseAnalyses,
     FuseEvidence,
     FuseParagraphs,
+    ReviewParagraphs,
+    ReviewParagraphsCoT,
+    ReviewPath,
 )
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
@@ -26,9 +29,10 @@ from ..majority import Sample
 from ..references import numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
 from .answers import cited_answer
+from .step_module import StepModule
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
-FUSIONS: dict[Fusion, type[dspy.Signature]] = {
+_FUSIONS: dict[Fusion, type[dspy.Signature]] = {
     "analysis": FuseAnalyses,
     "paragraph": FuseParagraphs,
     "evidence": FuseEvidence,
@@ -53,75 +57,88 @@ class ReviewOutcome:
     guess: str | None = None
 
 
-def path_review(
-    predict: dspy.Predict,
-    question: str,
-    answer_style: AnswerStyle,
-    passages: list[Passage],
-    tried: list[str],
-    *,
-    judges_last: bool,
-) -> ReviewOutcome:
-    """Review a path's paragraphs by a call that also writes the query for what they lack.
+class PathReview(StepModule):
+    """A review of a path's paragraphs that also writes the query for what they lack, in one call."""
 
-    The outcome's guess is the missing paragraph (section 3.4, missing-paragraph completion).
+    def __init__(self, judges_last: bool = True) -> None:
+        super().__init__()
+        self.judges_last = judges_last
+        self.review = dspy.Predict(ReviewPath)
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]
+    ) -> ReviewOutcome:
+        """Return the outcome; its guess is the missing paragraph (section 3.4, missing-paragraph completion)."""
+        reply = call(
+            self.review,
+            drop="first",
+            question=question,
+            answer_style=answer_style,
+            tried=[query for query in tried if query != question],
+            passages=numbered(passages),
+        )
+        answer = supported_answer(reply.supported_answer, answer_style)
+        complete = _NOTHING_MISSING.fullmatch(reply.next_query)
+        query = None if complete else query_or_none(reply.next_query)
+        supported = answer is not None and complete is not None
+        review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
+        action = action_of(review.relevant, review.supported, answer)
+        kind = "reject after facts" if action == "reject" and review.thoughts else action
+        judgements = [_judgement(review, passages, reply, last=self.judges_last)]
+        note(reply, kind, judgements, exemplary=(query is None) == supported)
+        if query is not None and query.casefold() in {one.casefold() for one in tried}:
+            query = None
+        return ReviewOutcome(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
+
+
+class ParagraphReview(StepModule):
+    """A review of a path's paragraphs as one whole (ToR, section 3.2; table 8, with thoughts tables 7 and 13).
+
+    Args:
+        thoughts: whether the LM thinks before it judges.
+        judges_last: whether a review decides about the last paragraph alone, or about all of them together. A
+            demonstration must not contradict the gold passages.
     """
-    reply = call(
-        predict,
-        drop="first",
-        question=question,
-        answer_style=answer_style,
-        tried=[query for query in tried if query != question],
-        passages=numbered(passages),
-    )
-    answer = supported_answer(reply.supported_answer, answer_style)
-    complete = _NOTHING_MISSING.fullmatch(reply.next_query)
-    query = None if complete else query_or_none(reply.next_query)
-    supported = answer is not None and complete is not None
-    review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
-    action = action_of(review.relevant, review.supported, answer)
-    kind = "reject after facts" if action == "reject" and review.thoughts else action
-    judgements = [_judgement(review, passages, reply, last=judges_last)]
-    note(reply, kind, judgements, exemplary=(query is None) == supported)
-    if query is not None and query.casefold() in {one.casefold() for one in tried}:
-        query = None
-    return ReviewOutcome(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
+
+    def __init__(self, thoughts: bool, judges_last: bool = True) -> None:
+        super().__init__()
+        self.review = dspy.Predict(ReviewParagraphsCoT if thoughts else ReviewParagraphs)
+        self.judges_last = judges_last
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]
+    ) -> ReviewOutcome:
+        """Reject what is irrelevant, accept what is enough and answers, search on from the rest."""
+        shown = numbered(passages)
+        reply = call(self.review, drop="first", question=question, answer_style=answer_style, passages=shown)
+        thoughts = text_or_none(reply.get("thoughts") or reply.get("analysis"))
+        review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=thoughts)
+        answer = supported_answer(reply.answer, answer_style)
+        action = action_of(review.relevant, review.supported, answer)
+        note(reply, action, [_judgement(review, passages, reply, last=self.judges_last)])
+        return ReviewOutcome(review, action, answer, query_or_none(reply.next_query))
 
 
-def paragraph_review(
-    predict: dspy.Predict, question: str, answer_style: AnswerStyle, passages: list[Passage], *, judges_last: bool
-) -> ReviewOutcome:
-    """Review a path's paragraphs as one whole (ToR, section 3.2; table 8, with thoughts tables 7 and 13).
+class EvidenceFusion(StepModule):
+    """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12)."""
 
-    Reject what is irrelevant, accept what is enough and answers, search on from the rest. ``judges_last`` tells whether
-    a review decides about the last paragraph alone, or about all: no demonstration may contradict the gold passages.
-    """
-    shown = numbered(passages)
-    reply = call(predict, drop="first", question=question, answer_style=answer_style, passages=shown)
-    thoughts = text_or_none(reply.get("thoughts") or reply.get("analysis"))
-    review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=thoughts)
-    answer = supported_answer(reply.answer, answer_style)
-    action = action_of(review.relevant, review.supported, answer)
-    note(reply, action, [_judgement(review, passages, reply, last=judges_last)])
-    return ReviewOutcome(review, action, answer, query_or_none(reply.next_query))
+    def __init__(self, fusion: Fusion) -> None:
+        super().__init__()
+        self.fuse = dspy.Predict(_FUSIONS[fusion])
 
+    def forward(
+        self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]
+    ) -> Sample:
+        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
-def fused_answer(
-    predict: dspy.Predict,
-    question: str,
-    answer_style: AnswerStyle,
-    evidence: list[Evidence],
-    passages: list[Passage],
-) -> Sample:
-    """Answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12).
-
-    The passages are those of the evidence, and others that may support the answer, each once. Mark ``[n]`` of the
-    content is ``references[n-1]``.
-    """
-    number, inputs = numbers_of(passages), dict[str, Any](question=question, answer_style=answer_style)
-    if "assertions" in predict.signature.input_fields:
-        inputs["assertions"] = [_assertion(one, [number[passage.id] for passage in one.passages]) for one in evidence]
-    return cited_answer(predict, passages, **inputs)
+        The passages are those of the evidence, and others that may support the answer, each once.
+        """
+        number, inputs = numbers_of(passages), dict[str, Any](question=question, answer_style=answer_style)
+        if "assertions" in self.fuse.signature.input_fields:
+            inputs["assertions"] = [
+                _assertion(one, [number[passage.id] for passage in one.passages]) for one in evidence
+            ]
+        return cited_answer(self.fuse, passages, **inputs)
 
 
 def told_by(piece: Evidence, question: str) -> Sample | None:

@@ -12,41 +12,58 @@ from ...common.text import query_or_none, text_or_none
 from ...lm.call import call
 from ...metrics import marks_before_stops
 from ...signatures import AnswerStyle
+from ...signatures.searches import WriteNextThought, WriteOrSearch
 from ..demonstrations import note
 from ..references import without_loose_marks
+from .step_module import StepModule
 
 _CALL = re.compile(r"\[Search\(((?:[^()\]→]|\([^()\]→]*\)?)*)", re.IGNORECASE)
 
 
-def next_thought(predict: dspy.Predict, **inputs: Any) -> tuple[str, bool]:
-    """Ask for the next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone counts.
+class NextThought(StepModule):
+    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
 
-    Returns:
-        The sentence, empty if the LM wrote none, and whether it concludes with the answer.
-    """
-    reply = call(predict, **inputs)
-    written = sentences(marks_before_stops(str(reply.thought)))
-    thought = without_item_mark(written[0]) if written else ""
-    concludes = "answer is" in thought.lower()
-    kind = "ends" if concludes else "told by a passage" if without_loose_marks(thought, 0) != thought else "goes on"
-    note(reply, kind, exemplary=len(written) == 1)
-    return thought, concludes
+    def __init__(self, signature: type[dspy.Signature] = WriteNextThought) -> None:
+        super().__init__()
+        self.write = dspy.Predict(signature)
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str], **more: str | list[str]
+    ) -> tuple[str, bool]:
+        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none."""
+        given: dict[str, Any] = {
+            "question": question,
+            "answer_style": answer_style,
+            "passages": shown,
+            "thoughts": thoughts,
+            **more,
+        }
+        reply = call(self.write, **given)
+        written = sentences(marks_before_stops(str(reply.thought)))
+        thought = without_item_mark(written[0]) if written else ""
+        concludes = "answer is" in thought.lower()
+        kind = "ends" if concludes else "told by a passage" if without_loose_marks(thought, 0) != thought else "goes on"
+        note(reply, kind, exemplary=len(written) == 1)
+        return thought, concludes
 
 
-def written_on(
-    predict: dspy.Predict, question: str, answer_style: AnswerStyle, written: list[str]
-) -> tuple[str, str | None, str | None]:
-    """Ask for the next piece of a text, up to where it calls for a search (Toolformer, Search-o1).
+class Writing(StepModule):
+    """The next piece of a text, up to where it calls for a search (Toolformer, Search-o1)."""
 
-    Returns:
-        The piece; the query to search for, None at the end of the text; the answer, None before it.
-    """
-    reply = call(predict, question=question, answer_style=answer_style, written=written)
-    answer = text_or_none(reply.answer)
-    continuation, called = up_to_search(str(reply.continuation))
-    search = query_or_none(reply.search) or (None if answer else called)
-    note(reply, "searches" if search else "ends")
-    return continuation, search, answer
+    def __init__(self, signature: type[dspy.Signature] = WriteOrSearch) -> None:
+        super().__init__()
+        self.write = dspy.Predict(signature)
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, written: list[str]
+    ) -> tuple[str, str | None, str | None]:
+        """Return the next piece; the query to search for, None at the end of the text; the answer, None before it."""
+        reply = call(self.write, question=question, answer_style=answer_style, written=written)
+        answer = text_or_none(reply.answer)
+        continuation, called = up_to_search(str(reply.continuation))
+        search = query_or_none(reply.search) or (None if answer else called)
+        note(reply, "searches" if search else "ends")
+        return continuation, search, answer
 
 
 def up_to_search(text: str) -> tuple[str, str | None]:

@@ -12,10 +12,12 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
+from ...signatures.subquestions import AnswerSubquestion, AnswerSubquestionFromPassages
 from ..demonstrations import note
 from ..references import numbered
 from ..tree import Node
 from .chain_of_query import as_steps
+from .step_module import StepModule
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,24 @@ class Solution:
     found: list[Passage]
 
 
-def solved_subquestion(
-    predict: dspy.Predict, question: str, solved: list[Node], query: str, passages: list[Passage]
-) -> Solution:
-    """Answer a subquestion, given those before it: from passages if the predictor reads any, else from memory."""
-    reads = "passages" in predict.signature.input_fields
-    shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
-    reply = call(predict, question=question, solved=as_steps(solved), query=query, **shown)
-    answer = text_or_none(without_marks(reply.query_answer or ""))
-    note(reply, "known" if answer else "unknown")
-    seen = shown_of(passages, reply)
-    cited = [seen[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(seen)]
-    return Solution(query, answer, cited[0] if answer and cited else None, passages)
+class SubquestionAnswer(StepModule):
+    """The answer to a subquestion, given those before it.
+
+    Args:
+        retrieval: whether it is read from passages; otherwise it comes from memory.
+    """
+
+    def __init__(self, retrieval: bool) -> None:
+        super().__init__()
+        self.answer = dspy.Predict(AnswerSubquestionFromPassages if retrieval else AnswerSubquestion)
+
+    def forward(self, question: str, solved: list[Node], query: str, passages: list[Passage]) -> Solution:
+        """Return its answer, and the passage that supports it."""
+        reads = "passages" in self.answer.signature.input_fields
+        shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
+        reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
+        answer = text_or_none(without_marks(reply.query_answer or ""))
+        note(reply, "known" if answer else "unknown")
+        seen = shown_of(passages, reply)
+        cited = [seen[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(seen)]
+        return Solution(query, answer, cited[0] if answer and cited else None, passages)

@@ -19,10 +19,11 @@ from ...metrics import agree, contains, normalise, rouge_l, stands_in, telling_s
 from ...retrieval import Passage, Reader, Span
 from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle
-from ...signatures.verdict import Stance
+from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
 from .reader import LMReader
+from .step_module import StepModule
 
 Agreement = Literal["words", "string"]
 
@@ -63,32 +64,36 @@ class Verdict:
         return None if self.passage is None or held is None else sentence_with(held, self.passage, self.query)
 
 
-def check_by_lm(
-    predict: dspy.Predict, question: str, query: str, proposed: str | None, passages: list[Passage]
-) -> Verdict:
-    """Ask the LM which passage answers a query, and whether the proposed answer agrees with it; return its verdict.
+class StepCheck(StepModule):
+    """Asks the LM which passage answers a query, and whether the proposed answer agrees with it."""
 
-    An answer that does not stand in the passage that it is said to be from is none.
-    """
-    if not passages:
-        return Verdict("silent", query)
-    proposed_answer = proposed or ""
-    reply = call(predict, question=question, query=query, proposed_answer=proposed_answer, passages=numbered(passages))
-    shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
-    note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
-    passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
-    if found is None and passage is not None and reply.verdict != "silent":
-        found = title_meant(reply.found, passage, query)
-    if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
-        misquoted, remembered = found if proposed is None else None, text_or_none(without_marks(reply.remembered))
-        return Verdict("silent", query, remembered=misquoted or remembered, certain=misquoted is None)
-    span = Span(text=found, score=1.0)
-    if proposed is None:
-        return Verdict("supports", query, passage, found, span)
-    answer = more_exact(proposed, found, passage)
-    if reply.verdict == "supports" or answer == proposed:  # the passage itself holds the whole proposed answer
-        return Verdict("supports", query, passage, answer, span)
-    return Verdict("contradicts", query, passage, found, span)
+    def __init__(self) -> None:
+        super().__init__()
+        self.check = dspy.Predict(CheckStep)
+
+    def forward(self, question: str, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
+        """Return the verdict; an answer that does not stand in the passage that it is said to be from is none."""
+        if not passages:
+            return Verdict("silent", query)
+        proposed_answer = proposed or ""
+        reply = call(
+            self.check, question=question, query=query, proposed_answer=proposed_answer, passages=numbered(passages)
+        )
+        shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
+        note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
+        passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
+        if found is None and passage is not None and reply.verdict != "silent":
+            found = title_meant(reply.found, passage, query)
+        if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
+            misquoted, remembered = found if proposed is None else None, text_or_none(without_marks(reply.remembered))
+            return Verdict("silent", query, remembered=misquoted or remembered, certain=misquoted is None)
+        span = Span(text=found, score=1.0)
+        if proposed is None:
+            return Verdict("supports", query, passage, found, span)
+        answer = more_exact(proposed, found, passage)
+        if reply.verdict == "supports" or answer == proposed:  # the passage itself holds the whole proposed answer
+            return Verdict("supports", query, passage, answer, span)
+        return Verdict("contradicts", query, passage, found, span)
 
 
 def title_meant(said: str, passage: Passage, query: str) -> str | None:
@@ -157,7 +162,7 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
     return span
 
 
-class Read(dspy.Module):
+class Read(StepModule):
     """A look of a trained reader at a passage, as DSPy's callbacks know a step: it has its span in a trace."""
 
     def __init__(self, reader: Reader):

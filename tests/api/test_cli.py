@@ -107,7 +107,7 @@ def test_show_says_why_a_question_failed(questree):
     assert "context-window" in questree("evaluate cot --out run --limit 1 --window 60").out
     record = questree("show run --jsonl").json()
     why = questree("show run --why", record["id"]).out
-    told = ("context-window: AnswerStepByStep", "program: cot", "predictor: step_by_step_answer", "system: ")
+    told = ("context-window: AnswerStepByStep", "program: cot", "predictor: answer", "system: ")
     assert [word for word in (record["question"], *told) if word not in why] == []
     assert "QUESTION --why" in questree("show run --why").refused()
     assert "failure" in questree("show run").out
@@ -121,7 +121,7 @@ def test_a_program_is_compiled_shown_and_asked(questree):
     assert "gain" in ran.out
     shown = questree("show compiled/program").out
     assert "bootstrap-few-shot" in shown
-    assert '"chain_of_query": 2' in shown
+    assert '"chain_of_query.plan": 2' in shown
     hint = next(line for line in ran.out.splitlines() if line.startswith("ask it: "))
     assert hint == "ask it: questree ask QUESTION --program compiled/program"
     questree(hint.removeprefix("ask it: questree ").replace("QUESTION", f"'{QUESTION}'")).done()

@@ -115,15 +115,15 @@ def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(
 def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_store, mini, mlflow):
     uri = tracking_store(tmp_path)
     program = SearChain(mini.index)
-    program.tracing.demos = [dspy.Example(steps=["{question} {{braces}}"], answer="a")]
+    program.tracing.trace.demos = [dspy.Example(steps=["{question} {{braces}}"], answer="a")]
     with Tracking(uri=uri).run("first", {}) as run:
         run.prompts(program)
-    program.chain_of_query.signature = program.chain_of_query.signature.with_instructions("Plan well.")
+    program.chain_of_query.plan.signature = program.chain_of_query.plan.signature.with_instructions("Plan well.")
     with Tracking(uri=uri).run("second", {}) as run:
         run.prompts(program)
     linked = json.loads(mlflow.MlflowClient(uri).get_run(run.id).data.tags["mlflow.linkedPrompts"])
     versions = {one["name"].removeprefix("searchain."): one["version"] for one in linked}
-    assert versions.pop("chain_of_query") == "2"
+    assert versions.pop("chain_of_query.plan") == "2"
     assert {*versions.values()} == {"1"}
 
 

@@ -220,7 +220,7 @@ KEY = "sk-planted-0123456789"
 def test_a_failure_says_where_it_happened(scripted):
     engine = scripted("no", "no", f"no, not with {KEY}")
     where = ask("Why is it so?").failure.where
-    assert (where.program, where.step, where.predictor) == ("searchain", "", "chain_of_query")
+    assert (where.program, where.step, where.predictor) == ("searchain", "chain_of_query", "plan")
     assert engine.prompts[-1] in where.prompt
     assert where.prompt.startswith("system: ")
     assert "Why is it so?" in where.prompt

@@ -13,7 +13,8 @@ from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.limits import Limits, limited
 from questree.lm.window import known_window, most_tokens
-from questree.programs import BlendFilter, TreeOfReviews, TreeOfReviewsSettings
+from questree.programs.modules.knowledge import KnowledgeFilter
+from questree.programs.modules.reviews import ParagraphReview
 from questree.retrieval import Passage
 
 Q = "Which river?"
@@ -88,7 +89,7 @@ def test_of_a_path_the_youngest_passage_is_kept(scripted):
     engine = scripted(review)
     path = [Passage(id=title, title=title, text=LONG) for title in "ABC"]
     with limited(Limits(window=3000)):
-        TreeOfReviews(settings=TreeOfReviewsSettings(expansion="direct")).review(Q, "short", path, [])
+        ParagraphReview(thoughts=False)(question=Q, answer_style="short", passages=path, tried=[])
     assert "C | word0" in engine.prompts[0]
     assert "A | word0" not in engine.prompts[0]
 
@@ -97,7 +98,7 @@ def test_numbers_of_passages_that_were_not_shown_keep_none(scripted):
     useful = {"says": "a river", "useful": True}
     scripted({"judgements": [useful | {"number": 1}, useful | {"number": 3}]})
     with limited(Limits(window=4000)):
-        (filtered,) = BlendFilter().filter(Q, None, [[Passage(id=title, title=title, text=LONG) for title in "ABC"]])
+        filtered = KnowledgeFilter()(Q, [Passage(id=title, title=title, text=LONG) for title in "ABC"])
     assert [one.title for one in filtered.kept] == ["A"]
     assert filtered.misnumbered == 1
 

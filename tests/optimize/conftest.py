@@ -7,7 +7,7 @@ from mini_task import bootstrapped as bootstrapped
 from mini_task import mini as mini
 from mini_task import searched as searched
 
-from questree.programs import searchain
+from questree.programs.modules.chain_of_query import ChainOfQuery
 
 
 @pytest.fixture
@@ -15,9 +15,15 @@ def change_the_plan(monkeypatch):
     """Give the prompt of SearChain's plan other words, once it is called."""
 
     def change():
-        class PlanChain(searchain.PlanChain):
+        class PlanChain(ChainOfQuery().plan.signature):
             """Lay out another chain."""
 
-        monkeypatch.setattr(searchain, "PlanChain", PlanChain)
+        made = ChainOfQuery.__init__
+
+        def changed(self):
+            made(self)
+            self.plan.signature = PlanChain
+
+        monkeypatch.setattr(ChainOfQuery, "__init__", changed)
 
     return change

@@ -73,29 +73,29 @@ def edited(folder, change):
 
 def test_how_a_predictor_samples_comes_back_and_where_its_lm_is_stays_behind(mini, tmp_path, caplog):
     program = mini.program()
-    program.chain_of_query.config = {"temperature": 0.5, "max_tokens": 90, "api_base": "http://secret.example"}
+    program.chain_of_query.plan.config = {"temperature": 0.5, "max_tokens": 90, "api_base": "http://secret.example"}
     folder = save(program, tmp_path / "program")
-    assert load(folder, retriever=mini.index).chain_of_query.config == {"temperature": 0.5, "max_tokens": 90}
+    assert load(folder, retriever=mini.index).chain_of_query.plan.config == {"temperature": 0.5, "max_tokens": 90}
     assert "secret.example" not in (folder / "questree.json").read_text()
-    assert "The setting api_base of chain_of_query is not saved" in caplog.text
+    assert "The setting api_base of chain_of_query.plan is not saved" in caplog.text
 
 
 def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, change_the_plan, caplog):
     folder, _ = saved
     change_the_plan()
-    with pytest.raises(QuestreeError, match=r"PlanChain \(chain_of_query\)"):
+    with pytest.raises(QuestreeError, match=r"PlanChain \(chain_of_query.plan\)"):
         load(folder, retriever=mini.index)
     loaded = load(folder, retriever=mini.index, allow_changed_signatures=True)
-    assert "Plan the chain of search queries" in loaded.chain_of_query.signature.instructions
+    assert "Plan the chain of search queries" in loaded.chain_of_query.plan.signature.instructions
     assert "loaded all the same" in caplog.text
 
 
 def test_a_signature_that_has_other_fields_now_is_refused_even_if_changes_are_allowed(saved, mini, change_the_plan):
     folder, _ = saved
     change_the_plan()
-    edited(folder, lambda one: one["state"]["members"][0]["chain_of_query"]["signature"]["fields"].pop())
+    edited(folder, lambda one: one["state"]["members"][0]["chain_of_query.plan"]["signature"]["fields"].pop())
     with pytest.raises(
-        QuestreeError, match=r"does not fit its program \(chain_of_query has 3 fields, and not 2\); .*again"
+        QuestreeError, match=r"does not fit its program \(chain_of_query.plan has 3 fields, and not 2\); .*again"
     ):
         load(folder, retriever=mini.index, allow_changed_signatures=True)
 
@@ -122,14 +122,14 @@ def test_a_fingerprint_changes_with_all_that_enters_a_prompt(changed):
 
 def test_instructions_that_an_optimizer_wrote_are_no_changed_signature(mini, tmp_path):
     program = build("searchain", {"check": "reader"}, retriever=mini.index)
-    plan = program.chain_of_query
+    plan = program.chain_of_query.plan
     plan.signature = plan.signature.with_instructions("Plan better.")
     read = program.reader.read
     read.signature = read.signature.with_instructions("Read better.")
     loaded = load(save(program, tmp_path / "program"), retriever=mini.index)
-    assert loaded.chain_of_query.signature.instructions == "Plan better."
+    assert loaded.chain_of_query.plan.signature.instructions == "Plan better."
     assert loaded.reader.read.signature.instructions == "Read better."
-    assert loaded.chain_of_query.signature.__name__ == "PlanChain"  # as failures name it
+    assert loaded.chain_of_query.plan.signature.__name__ == "PlanChain"  # as failures name it
 
 
 def test_the_threshold_of_an_lm_that_reads_is_kept(mini, tmp_path):
@@ -185,7 +185,7 @@ def test_an_artifact_of_a_newer_version_is_refused(saved, mini):
 def test_saving_replaces_an_artifact_and_nothing_else(saved, mini, tmp_path):
     folder, _ = saved
     save(mini.program(), folder)
-    assert load(folder, retriever=mini.index).chain_of_query.demos == []
+    assert load(folder, retriever=mini.index).chain_of_query.plan.demos == []
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
     with pytest.raises(QuestreeError, match="not empty"):
@@ -195,7 +195,7 @@ def test_saving_replaces_an_artifact_and_nothing_else(saved, mini, tmp_path):
 
 def test_a_failed_save_leaves_the_old_one(saved, mini):
     folder, program = saved
-    program.chain_of_query.demos = [dspy.Example(question=object())]
+    program.chain_of_query.plan.demos = [dspy.Example(question=object())]
     with pytest.raises(QuestreeError, match="cannot be saved as JSON"):
         save(program, folder)
-    assert load(folder, retriever=mini.index).chain_of_query.demos
+    assert load(folder, retriever=mini.index).chain_of_query.plan.demos

@@ -122,7 +122,7 @@ def test_annotated_steps_stand_behind_the_first_that_was_written_by_hand(mini):
             written, shown = handwritten(predictor.signature), list(predictor.demos)
             assert (len(shown), dict(shown[0])) == (2, dict(written[0]))
             # annotations hold no search that missed: another that was written takes their place
-            assert (shown[1] in written) == (predictor_name == "revised_chain"), predictor_name
+            assert (shown[1] in written) == (predictor_name == "revised_chain.revise"), predictor_name
 
 
 def test_a_prompt_of_which_nothing_is_written_or_annotated_is_named(mini):
@@ -224,7 +224,7 @@ def test_a_question_that_ends_with_the_last_fact_of_one_that_is_asked_is_left_ou
 def test_annotations_teach_an_optimizer_that_bootstraps_and_no_lm_is_asked(mini):
     compiled = mini.compiled("bootstrap-few-shot", train=30, dev=1, teacher="annotations")
     assert compiled.compilation.spent == Spent()
-    for name in ("chain_of_query", "step_check", "tracing"):
+    for name in ("chain_of_query.plan", "step_check.check", "tracing.trace"):
         assert dict(compiled.program.named_predictors())[name].demos, name
     assert not any("ot supplied" in prompt.text for prompt in rendered_prompts(compiled.program))
 
@@ -351,7 +351,7 @@ def test_a_predictor_that_judges_shows_each_verdict_once_and_one_that_plans_show
         return dspy.Example(question="q", answer_style="s", tried=[], guess="", supported_answer=answer, **told)
 
     program = build("tree-of-reviews", {})
-    reviews, fusion = program.paragraph_review, program.evidence_fusion
+    reviews, fusion = program.paragraph_review.review, program.evidence_fusion.fuse
     reviews.demos = [review("A", True), review("B", False), review("C", True), review("D", True, "x")]
     assert [demo.passages for demo in each_verdict_once(reviews)] == [["A"], ["B"], ["D"]]
     told = {"question": "q", "answer_style": "s", "assertions": [], "passages": [], "final_content": "f", "answer": "a"}

@@ -116,7 +116,7 @@ def test_a_program_in_a_user_s_module_is_optimized_saved_and_loaded_there(mini, 
     made = optimizer.compile(Twice(), trainset=mini.train[:20])
     counts = {name: len(one.demos) for name, one in made.named_predictors()}
     assert counts["shout"] > 0
-    assert counts["inner.chain_of_query"] > 0
+    assert counts["inner.chain_of_query.plan"] > 0
     made.save(tmp_path / "twice.json")
     loaded = Twice()
     loaded.load(tmp_path / "twice.json")

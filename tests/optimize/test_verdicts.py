@@ -9,7 +9,7 @@ from steps import last_step, titled
 from questree.lm.failure import Failure
 from questree.metrics import metric
 from questree.optimize.verdicts import MetricFaultError, Verdicts
-from questree.programs import ReasoningTree, TreeOfReviews
+from questree.programs import TreeOfReviews
 from questree.retrieval import Passage
 
 PROGRAM = TreeOfReviews()
@@ -19,14 +19,17 @@ def step(title: str, relevant: bool, supported: bool = False):
     reply = {"facts": "f [1]", "last_adds": relevant, "supported_answer": "x" if supported else None}
     asked = {"question": "q", "answer_style": "short", "passages": titled([title]), "tried": []}
     reply |= {"next_query": None if supported else "When?", "guess": None}
-    return last_step(PROGRAM.review, reply, **asked)
+    return last_step(PROGRAM.paragraph_review, reply, **asked)
 
 
 REJECTS, SEARCHES, ACCEPTS = step("Other", False), step("Gold", True), step("Gold", True, True)
 FUSES = last_step(
-    lambda tree: PROGRAM.fuse(tree, "short"),
+    PROGRAM.evidence_fusion,
     {"final_content": "So.", "answer": "x"},
-    tree=ReasoningTree(question="q"),
+    question="q",
+    answer_style="short",
+    evidence=[],
+    passages=[],
 )
 EXAMPLE = dspy.Example(question="q", gold_titles=["Gold"])
 
@@ -44,7 +47,7 @@ def test_questions_in_turn_show_each_kind_of_review(verdicts):
     for _ in range(3):
         trace = [REJECTS, REJECTS, SEARCHES, ACCEPTS, FUSES]
         verdicts(EXAMPLE, RIGHT, trace)
-        assert [predictor for predictor, *_ in trace] == [PROGRAM.paragraph_review, PROGRAM.evidence_fusion]
+        assert [predictor for predictor, *_ in trace] == [PROGRAM.paragraph_review.review, PROGRAM.evidence_fusion.fuse]
         shown.append(trace[0])
     assert shown == [REJECTS, SEARCHES, ACCEPTS]
 

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from questree.lm.call import RETRY_TEMPERATURE
 from questree.programs import BlendFilter, BlendFilterSettings
-from questree.programs.modules.knowledge import content_of
+from questree.programs.modules.knowledge import PublishedKnowledgeFilter, content_of
 from questree.programs.tree_views import as_text
+from questree.retrieval import Passage
 
 Q = "Which river?"
 EXTERNAL, INTERNAL = f"Because of A. a {Q}", f"I remember. {Q}"
@@ -175,10 +176,12 @@ def test_numbers_of_no_passage_and_repeated_ones_are_dropped_and_counted(answeri
     assert prediction.misnumbered == 9
 
 
-def test_where_nothing_was_found_nothing_is_filtered(answering):
-    engine = answering(replying())
-    assert ask(found={})[0].passages == []
-    assert not [asked for asked in engine.asked if asked.wants == "reasons"]
+def test_the_knowledge_filter_serves_any_program(answering):
+    engine = answering(replying(numbers=[2]))
+    passages = [Passage(id=name, text=name) for name in "xy"]
+    assert PublishedKnowledgeFilter(topic=False)(question="Why?", passages=passages).kept == passages[1:]
+    assert PublishedKnowledgeFilter()(question="Why?", passages=[]).kept == []
+    assert len(engine.calls) == 1
 
 
 def test_samples_are_drawn_at_different_temperatures_and_the_majority_answers(answering):

@@ -1,6 +1,5 @@
 """Which steps of a trace are demonstrated: of every kind, and none that the gold passages contradict."""
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +27,6 @@ from questree.programs.demonstrations import (
     note,
     select_demonstrations,
 )
-from questree.programs.modules.chain_of_query import traced_answer
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
 from questree.signatures.chain_of_query import PlannedStep, Step, TracedStep
@@ -43,7 +41,7 @@ ASKED = {"question": "q", "answer_style": "short"}
 
 
 def review(titles: str | list[str], action: str, program: Any = TREE) -> Any:
-    return last_step(program.review, reply_of(action, program), passages=titled(titles), tried=[], **ASKED)
+    return last_step(program.paragraph_review, reply_of(action, program), passages=titled(titles), tried=[], **ASKED)
 
 
 def reply_of(action: str, program: Any) -> dict[str, Any]:
@@ -60,12 +58,12 @@ def reply_of(action: str, program: Any) -> dict[str, Any]:
 def filtering(titles: str, kept: list[int], program: Any = BLEND) -> Any:
     judgements = [{"number": number, "says": "something", "useful": True} for number in kept]
     reply = {"judgements": judgements} if program is BLEND else {"reasons": "Hm.", "kept": kept}
-    return last_step(program.filter, reply, question="q", topic=None, sets=[titled(titles)])
+    return last_step(program.knowledge_filter, reply, question="q", passages=titled(titles))
 
 
 def fusion() -> Any:
     reply = {"final_content": "So.", "answer": "a"}
-    return last_step(TREE.fuse, reply, tree=ReasoningTree(question="q"), answer_style="short")
+    return last_step(TREE.evidence_fusion, reply, evidence=[], passages=[], **ASKED)
 
 
 def test_where_gold_passages_are_known_a_title_is_not_enough():
@@ -81,7 +79,7 @@ def test_where_gold_passages_are_known_a_title_is_not_enough():
 def test_of_several_paragraphs_those_that_the_prompt_showed_are_judged():
     long = [Passage(id=title, title=title, text=" ".join(f"word{n}" for n in range(300))) for title in "GX"]
     with limited(Limits(window=3000)):
-        step = last_step(CHAIN.review, reply_of("search", CHAIN), passages=long, tried=[], **ASKED)
+        step = last_step(CHAIN.paragraph_review, reply_of("search", CHAIN), passages=long, tried=[], **ASKED)
     assert [passage.id for judged in judgements_of(step) for passage in judged.passages] == ["X"]
 
 
@@ -133,8 +131,7 @@ def test_kinds():
     assert [kind_of(review("A", action)) for action in actions] == ["accept", "search", "reject after facts"]
     assert [kind_of(review("A", action, PAPER_TREE)) for action in actions] == list(actions)
     assert [kind_of(filtering("AB", kept)) for kept in ([1, 2], [2], [], [7])] == ["all", "some", "none", "none"]
-    told = {"final_content": "So.", "answer": "a"}
-    tracing = last_step(partial(traced_answer, SearChain().tracing), told, path=[], **ASKED)
+    tracing = last_step(SearChain().tracing, {"final_content": "So.", "answer": "a"}, path=[], **ASKED)
     assert [kind_of(step) for step in (fusion(), tracing)] == ["", "cites"]
 
 
@@ -158,7 +155,7 @@ def test_the_first_demonstrations_of_a_review_are_of_different_kinds():
 
 def test_predictors_are_balanced_each_by_itself():
     trace = [review("X", "reject"), fusion(), review("G", "accept"), fusion()]
-    reviews, fuses = TREE.paragraph_review, TREE.evidence_fusion
+    reviews, fuses = TREE.paragraph_review.review, TREE.evidence_fusion.fuse
     assert [step[0] for step in select_demonstrations(trace, example("G"))] == [reviews, reviews, fuses, fuses]
 
 

@@ -172,13 +172,13 @@ def test_a_program_has_the_predictors_of_its_settings_only():
         return {name: predictor.signature.__name__ for name, predictor in program.named_predictors()}
 
     assert predictors(expansion="mpc", fusion="analysis") == {
-        "paragraph_review": ReviewParagraphs.__name__,
+        "paragraph_review.review": ReviewParagraphs.__name__,
         "missing_paragraph": "CompleteParagraphs",
-        "evidence_fusion": "FuseAnalyses",
+        "evidence_fusion.fuse": "FuseAnalyses",
     }
     assert predictors(expansion="cot", fusion="paragraph") == {
-        "paragraph_review": ReviewParagraphsCoT.__name__,
-        "evidence_fusion": "FuseParagraphs",
+        "paragraph_review.review": ReviewParagraphsCoT.__name__,
+        "evidence_fusion.fuse": "FuseParagraphs",
     }
 
 

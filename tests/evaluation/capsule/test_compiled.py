@@ -21,7 +21,7 @@ from questree.programs.composed import Lesson, Majority, NearestDemonstrations
 from questree.programs.program import restore_names, signature_names
 from questree.programs.states import CompiledState, compiled_state
 
-LESSON = Lesson(inputs={"question": "Who?"}, demonstrations={"chain_of_query": [{"question": "Who was it?"}]})
+LESSON = Lesson(inputs={"question": "Who?"}, demonstrations={"chain_of_query.plan": [{"question": "Who was it?"}]})
 
 
 def packed(mini: Mini, program: Program, folder: Path) -> Path:
@@ -60,7 +60,7 @@ def test_a_compiled_program_of_another_version_is_refused_by_name(mini, bootstra
 
 def test_a_compiled_program_from_a_stranger_names_no_model_and_no_file(bootstrapped):
     state = json.loads(compiled_state(bootstrapped).model_dump_json())
-    part = state["members"][0]["chain_of_query"]
+    part = state["members"][0]["chain_of_query.plan"]
     for changed in ({"lm": {"model": "x", "api_base": "http://x"}}, {"signature": {**part["signature"], "x": 1}}):
         with pytest.raises(ValidationError):
             CompiledState.model_validate({**state, "members": [{"draft": {**part, **changed}}]})

@@ -1,7 +1,6 @@
 """What holds for every program that is registered."""
 
 import re
-from functools import partial
 
 import dspy
 import pytest
@@ -16,7 +15,6 @@ from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
 from questree.programs.demonstrations import is_exemplary, kind_of
-from questree.programs.modules.searches import next_thought
 from questree.retrieval.base import check_query
 from questree.simulate import Traits, simulated_lm
 from questree.simulate.engine import SimulatedEngine
@@ -146,8 +144,8 @@ def test_demonstrations_can_show_each_kind_of_step(name, replies, kinds):
 
 @pytest.mark.parametrize(("thought", "shown"), [("In Prague.", True), ("In Prague. On a river.", False), (" ", False)])
 def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
-    ask = partial(next_thought, built("ircot").next_thought)
-    step = last_step(ask, {"thought": thought}, question=Q, answer_style="short", passages=[], thoughts=[])
+    module = built("ircot").next_thought
+    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", shown=[], thoughts=[])
     assert is_exemplary(step) == shown
 
 
