@@ -107,7 +107,7 @@ def test_show_says_why_a_question_failed(questree):
     assert "context-window" in questree("evaluate cot --out run --limit 1 --window 60").out
     record = questree("show run --jsonl").json()
     why = questree("show run --why", record["id"]).out
-    told = ("context-window: AnswerStepByStep", "program: cot", "predictor: answer", "system: ")
+    told = ("context-window: AnswerStepByStep", "program: cot", "predictor: step_by_step_answer", "system: ")
     assert [word for word in (record["question"], *told) if word not in why] == []
     assert "QUESTION --why" in questree("show run --why").refused()
     assert "failure" in questree("show run").out
