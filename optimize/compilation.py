@@ -22,7 +22,7 @@ from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import MetricError, ScoreFunction, checked_metrics, keeps_scores
 from ..evaluation.run import Answerers, Interrupted, evaluate
-from ..evaluation.run_file import WritableFile, writing
+from ..evaluation.run_file import NAME, WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
@@ -224,6 +224,11 @@ class _Steps:
             raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
         lm, name = None, str(artifact.manifest.lm.get("name"))
         if self.plan.optimizer.trains and name != dspy.settings.lm.model:
+            if not Trainings(self.file).gave(name):  # a saved program alone chooses no model
+                raise QuestreeError(
+                    f"{self.folder} was compiled with the LM {name!r}, and {NAME} beside it does not say that it was "
+                    "trained for that; name another folder to train anew."
+                )
             lm = dspy.settings.lm.copy(model=name)
         candidates = read_candidates(self.file)
         return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged, lm)

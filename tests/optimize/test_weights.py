@@ -13,7 +13,7 @@ import pytest
 from dspy.clients.openai import OpenAIProvider
 from dspy.clients.provider import Provider, TrainingJob
 from dspy.clients.utils_finetune import TrainingStatus
-from run_files import rows
+from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted
@@ -173,6 +173,9 @@ def test_an_lm_that_was_trained_is_not_trained_again_if_the_run_ends_before_its_
     first = trained(mini, tmp_path)
     assert (len(trainer.asked), first.compilation.lm.model) == (1, "simulated/trained-1")
     assert trained(mini, tmp_path).after == first.after
+    change(tmp_path, "DELETE FROM facts WHERE name = 'trainings'")  # a saved program chooses no LM by itself
+    with pytest.raises(QuestreeError, match=r"'simulated/trained-1', and runs\.db beside it does not say"):
+        trained(mini, tmp_path)
 
 
 def test_a_failed_training_says_why_and_one_out_of_sight_is_looked_for_again(mini, trainer, tmp_path):
