@@ -33,7 +33,7 @@ def evaluate(
     from ..evaluation.stored_runs import stored_runs
     from ..experiment import Experiment
     from .progress import progress_bars
-    from .report import print_agreement, print_evaluations, print_repeats
+    from .report import print_agreement, print_evaluations, spread_of
 
     experiment, name = Experiment(settings), program or settings.program
     scores, task = experiment.scores(metric, judge), experiment.task.name
@@ -52,7 +52,8 @@ def evaluate(
     if as_json:
         print_json(repeated.as_json() if repeats > 1 else stored_runs([out])[0].as_json())
     elif repeats > 1:
-        print_repeats(repeated)
+        print_evaluations({f"repeat-{n}": one for n, one in enumerate(repeated.runs, start=1)}, details=details)
+        echo(spread_of(repeated))
         print_agreement(repeated.runs)
         echo(f"each question: questree show {quote(f'{out}/repeat-1')}")
     else:

@@ -70,18 +70,10 @@ def print_agreement(evaluations: Iterable[Evaluation]) -> None:
             echo(f"{judge} agrees with cover-EM: {found!s}")
 
 
-def print_repeats(repeats: Repeats) -> None:
-    """Print the score of repeated runs, that of each run, and the variance within and between questions."""
-    score, first = repeats.score, repeats.runs[0]
-    figures = {
-        first.metric: f"{score:.3f}",
-        "questions": str(first.n),
-        **{f"run {number}": f"{run.score.mean:.3f}" for number, run in enumerate(repeats.runs, start=1)},
-        "variance within questions": f"{repeats.within:.3f}",
-        "variance between questions": f"{repeats.between:.3f}",
-        "failed": str(sum(sum(run.failures.values()) for run in repeats.runs)),
-    }
-    print_figures([{"": name, "value": value} for name, value in figures.items()], simulated=first.simulated)
+def spread_of(repeats: Repeats) -> str:
+    """Return the score of repeated runs, and the variance within and between questions, in a line."""
+    mean = f"{repeats.runs[0].metric} {repeats.score:.3f} over {len(repeats.runs)} repeats"
+    return f"{mean}; variance within questions {repeats.within:.3f}, between {repeats.between:.3f}"
 
 
 def print_compiled(compiled: Compiled, *, details: bool = False) -> None:

@@ -124,14 +124,12 @@ def _record(run: "StoredRun", id: str) -> "Record":
 def _show_runs(console: Any, folder: Path, runs: "Sequence[StoredRun]", details: bool) -> None:
     """Print the scores of all runs in a file, and what to type for each."""
     from ..evaluation.repeats import Repeats
-    from .report import evaluation_table
+    from .report import evaluation_table, spread_of
 
     console.print(evaluation_table(_evaluations(runs), details=details))
     if (folder / "repeats.json").exists():
-        repeats = Repeats(tuple(run.evaluation for run in runs))
-        mean = f"{repeats.runs[0].metric} {repeats.score:.3f} over {len(runs)} repeats"
-        spread = f"variance within questions {repeats.within:.3f}, between {repeats.between:.3f}"
-        console.print(f"{mean}; {spread}", highlight=False, soft_wrap=True)
+        spread = spread_of(Repeats(tuple(run.evaluation for run in runs)))
+        console.print(spread, highlight=False, soft_wrap=True)
     console.print(f"each question: questree show {quote(str(runs[0].place))}", soft_wrap=True)
     if (folder / "program").is_dir():
         console.print(f"the program: questree show {quote(f'{folder}/program')}", soft_wrap=True)
