@@ -195,51 +195,88 @@ def test_fusion_reads_assertions_or_passages_or_both(answering, fusion, sees_ass
     assert [passage.id for passage in prediction.references] == ["A"]
 
 
-def test_without_relevance_pruning_the_irrelevant_is_searched_on_from(answering):
-    answering(replying({"A": search("q2", relevant=False), "AB": accept("b")}))
-    retriever = TableRetriever({Q: "A", "q2": "B"})
-    assert ended(ask(retriever, expansion="direct")) == {"A": "rejected"}
-    assert ended(ask(retriever, expansion="direct", relevance_pruning=False)) == {"A": None, "AB": "accepted"}
-
-
-def test_repetitive_pruning_drops_what_is_evidence_already(answering):
-    reviews = {"A": accept("a"), "X": search(), "XA": REJECT, "XB": REJECT}
-    engine = answering(replying(reviews))
-    retriever = TableRetriever({Q: "AX", "more+X": "AB"})
-    assert ended(ask(retriever))["XA"] == "repeated"
-    assert "relevant(X+A)" not in engine.calls
-    assert ended(ask(retriever, repetitive_pruning=False))["XA"] == "rejected"
-
-
-def test_repetitive_pruning_drops_what_is_on_the_path_already(answering):
-    answering(replying({"A": search(), "AA": REJECT}))
-    retriever = TableRetriever({Q: "A", "more+A": "A"})
-    assert ended(ask(retriever))["AA"] == "repeated"
-    assert ended(ask(retriever, repetitive_pruning=False))["AA"] == "rejected"
-
-
-@pytest.mark.parametrize("order", ["depth-first", "level"])
-def test_of_paths_with_the_same_paragraphs_one_is_reviewed(order, answering):
-    engine = answering(replying({"A": search(), "B": search(), "AB": REJECT, "BA": REJECT}))
-    retriever = TableRetriever({Q: "AB", "more+A": "B", "more+B": "A"})
-    assert ended(ask(retriever, order=order, set_pruning=True))["BA"] == "repeated"
-    assert "relevant(A+B)" in engine.calls
-    assert "relevant(B+A)" not in engine.calls
-
-
-def test_a_paragraph_that_no_path_was_accepted_with_may_be_reviewed_again(answering):
-    answering(replying({"A": REJECT, "X": search(), "XA": accept("a")}))
-    assert ended(ask(TableRetriever({Q: "AX", "more+X": "A"})))["XA"] == "accepted"
-
-
+EVIDENCE = {"A": accept("a"), "X": search(), "XA": REJECT, "XB": REJECT}
+TWICE, SIMILAR = {"A": search(), "AA": REJECT}, {"A": accept("a"), "X": search(), "Xa": REJECT, "XB": REJECT}
+BOTH_WAYS = {"A": search(), "B": search(), "AB": REJECT, "BA": REJECT}
+IRRELEVANT = {"A": search("more+A", relevant=False), "AB": accept("b")}
 SUPPORTED = {**accept("null"), "next_query": "q2"}  # without an answer it is no evidence
-NOWHERE = [(search("null"), "no query"), (search("q2"), "nothing retrieved"), (SUPPORTED, "nothing retrieved")]
 
 
-@pytest.mark.parametrize(("review", "why"), NOWHERE)
-def test_a_search_that_leads_nowhere_says_why(answering, review, why):
-    answering(replying({"A": review}))
-    assert ended(ask(TableRetriever({Q: "A"}), expansion="direct")) == {"A": why}
+@pytest.mark.parametrize(
+    ("reviews", "found", "settings", "branch", "why"),
+    [
+        (IRRELEVANT, {"more+A": "B"}, {}, "A", "rejected"),
+        (IRRELEVANT, {"more+A": "B"}, {"relevance_pruning": False}, "AB", "accepted"),
+        (EVIDENCE, {Q: "AX", "more+X": "AB"}, {}, "XA", "repeated"),
+        (EVIDENCE, {Q: "AX", "more+X": "AB"}, {"repetitive_pruning": False}, "XA", "rejected"),
+        (TWICE, {"more+A": "A"}, {}, "AA", "repeated"),
+        (TWICE, {"more+A": "A"}, {"repetitive_pruning": False}, "AA", "rejected"),
+        ({"A": REJECT, "X": search(), "XA": accept("a")}, {Q: "AX", "more+X": "A"}, {}, "XA", "accepted"),
+        (BOTH_WAYS, {Q: "AB", "more+A": "B", "more+B": "A"}, {"set_pruning": True}, "BA", "repeated"),
+        (BOTH_WAYS, {Q: "AB", "more+A": "B", "more+B": "A"}, {"set_pruning": True, "order": "level"}, "BA", "repeated"),
+        (SIMILAR, {Q: "AX", "more+X": "aB"}, {}, "Xa", "rejected"),
+        (SIMILAR, {Q: "AX", "more+X": "aB"}, {"semantic_pruning": 0.9}, "Xa", "near-duplicate"),
+        (SIMILAR, {Q: "AX", "more+X": "aB"}, {"semantic_pruning": 0.96}, "Xa", "rejected"),
+        ({"A": search()}, {}, {"expansion": "direct"}, "A", "no query"),
+        ({"A": search("q2")}, {}, {"expansion": "direct"}, "A", "nothing retrieved"),
+        ({"A": SUPPORTED}, {}, {"expansion": "direct"}, "A", "nothing retrieved"),
+    ],
+)
+def test_why_a_branch_ends(answering, reviews, found, settings, branch, why):
+    engine = answering(replying(reviews))
+    assert ended(ask(AlikeRetriever({Q: "A", **found}), **settings))[branch] == why
+    assert (f"relevant({'+'.join(branch)})" in engine.calls) == (why not in ("repeated", "near-duplicate"))
+
+
+def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_read_last(answering):
+    def reply(asked: Asked) -> dict[str, str]:
+        review = ours("", query=f"after {''.join(asked.titles)}", adds=asked.titles[-1:] and asked.titles[-1] in "AB")
+        return reviewing(review, "It is.")(asked)
+
+    found = {Q: ["A", "Metamorphosis", "X"], "after A": "B", "after AB": "BCD"}
+    engine, retriever = answering(reply), TableRetriever(found)
+    prediction = best(retriever, widths=(5, 3))
+    assert engine.calls[-1] == "final_content(A+B+C+Metamorphosis)", (
+        "rejected, but the question names it; X is not read"
+    )
+    assert ended(prediction)["AB"] == ended(prediction)["ABC"] == "full depth"
+    assert prediction.rests_on == "memory", "no passage that is cited names the answer"
+    retriever.queries.clear()
+    best(retriever, widths=(5, 3), second_search=False)
+    assert retriever.queries == [(Q, 5), ("after A", 3)]
+
+
+@pytest.mark.parametrize("fusion", ["evidence", "analysis"])
+def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
+    facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
+
+    def reply(asked):
+        if asked.wants == "final_content":
+            return {"final_content": "It is Brno [3].", "answer": "Brno"}
+        (title,) = asked.titles
+        return ours(f"of {title} [1]", facts[title])
+
+    engine = answering(reply)
+    best(TableRetriever({Q: "AXC"}), enough_agreement=None, fusion=fusion)
+    assertions = engine.asked[-1].given("assertions")
+    assert [one["answer"] for one in assertions] == ["of A", "of X", "of C"]
+    told = [(one["analysis"], one["references"]) for one in assertions]
+    assert told == [("It is Prague [1].", [1]), ("It is in X [2].", [2]), ("It is Brno [3], and no other.", [3])]
+
+
+def best(retriever: TableRetriever, style: str = "short", **settings: Any) -> Any:
+    """Ask with the review of our own."""
+    return TreeOfReviews(retriever, TreeOfReviewsSettings(**settings))(question=Q, answer_style=style)
+
+
+def ours(answer: str = "Vltava", facts: str = "Some.", query: str = "", adds: bool = True) -> dict[str, str]:
+    return {"facts": facts, "last_adds": str(adds), "supported_answer": answer, "next_query": query, "guess": ""}
+
+
+def reviewing(review: dict[str, str], content: str = "Fused.") -> Any:
+    """An LM that gives the same review of our own to each path."""
+    fused = {"final_content": content, "answer": "Vltava"}
+    return lambda asked: review if asked.wants == "facts" else fused
 
 
 @pytest.mark.parametrize(("style", "reviews"), [("label", 2), ("two-label", 2), ("short", 1)])
@@ -248,11 +285,9 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
     answering, preset, style, reviews
 ):
     says = "NOT ENOUGH INFO"
-    best = {"facts": "Some.", "last_adds": "true", "supported_answer": says, "next_query": "", "guess": ""}
     paper = replying({"A": accept(says), "B": accept(says)}, fused=says)
-    answering(lambda asked: best if asked.wants == "facts" else paper(asked))
-    settings = TreeOfReviewsSettings(preset=preset, enough_agreement=1)
-    prediction = TreeOfReviews(TableRetriever({Q: "AB"}), settings)(question=Q, answer_style=style)
+    answering(lambda asked: ours(says) if asked.wants == "facts" else paper(asked))
+    prediction = best(TableRetriever({Q: "AB"}), style, preset=preset, enough_agreement=1)
     assert sum(node.review is not None for node in prediction.tree.nodes) == reviews
     assert prediction.answer == says
     assert len(prediction.evidence) == (style == "short")  # a film or a song may be called so
@@ -276,32 +311,9 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
     ],
 )
 def test_a_path_is_enough_where_nothing_is_asked_for_in_any_words(answering, query, enough):
-    reply = {"facts": "Some.", "last_adds": "true", "guess": "", "supported_answer": "Vltava"}
-    fused = {"final_content": "It is.", "answer": "Vltava"}
-    answering(lambda asked: {**reply, "next_query": query} if asked.wants == "facts" else fused)
-    prediction = TreeOfReviews(TableRetriever({Q: "A"}))(question=Q)
+    answering(reviewing(ours(query=query)))
+    prediction = best(TableRetriever({Q: "A"}))
     assert (len(prediction.evidence), prediction.tree.nodes[0].action == "accept") == (enough, enough)
-
-
-def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_read_last(answering):
-    def reply(asked: Asked) -> dict[str, str]:
-        if asked.wants == "final_content":
-            return {"final_content": "It is.", "answer": "Vltava"}
-        query, adds = f"after {''.join(asked.titles)}", str(asked.titles[-1] in "AB")
-        review = {"facts": "Some.", "last_adds": adds, "supported_answer": ""}
-        return {**review, "next_query": query, "guess": ""}
-
-    found = {Q: ["A", "Metamorphosis", "X"], "after A": "B", "after AB": "BCD"}
-    engine, retriever = answering(reply), TableRetriever(found)
-    prediction = TreeOfReviews(retriever, TreeOfReviewsSettings(widths=(5, 3)))(question=Q)
-    assert engine.calls[-1] == "final_content(A+B+C+Metamorphosis)", (
-        "rejected, but the question names it; X is not read"
-    )
-    assert ended(prediction)["AB"] == ended(prediction)["ABC"] == "full depth"
-    assert prediction.rests_on == "memory", "no passage that is cited names the answer"
-    retriever.queries.clear()
-    TreeOfReviews(retriever, TreeOfReviewsSettings(widths=(5, 3), second_search=False))(question=Q)
-    assert retriever.queries == [(Q, 5), ("after A", 3)]
 
 
 @pytest.mark.parametrize(
@@ -313,32 +325,10 @@ def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_rea
     ],
 )
 def test_one_assertion_alone_is_the_answer_where_its_facts_keep_a_mark(answering, facts, style, calls, content):
-    review = {"facts": facts, "last_adds": "true", "supported_answer": "Vltava"}
-    fused = {"final_content": "Fused.", "answer": "Vltava"}
-    engine = answering(lambda asked: {**review, "next_query": "", "guess": ""} if asked.wants == "facts" else fused)
-    prediction = TreeOfReviews(TableRetriever({Q: "AB"}))(question=Q, answer_style=style)
+    engine = answering(reviewing(ours(facts=facts)))
+    prediction = best(TableRetriever({Q: "AB"}), style)
     assert (len(engine.calls), prediction.answer, prediction.final_content) == (calls, "Vltava", content)
     assert [passage.id for passage in prediction.references] == ["A"] * (calls == 1)
-
-
-@pytest.mark.parametrize("fusion", ["evidence", "analysis"])
-def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
-    facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
-
-    def reply(asked):
-        if asked.wants == "final_content":
-            return {"final_content": "It is Brno [3].", "answer": "Brno"}
-        (title,) = asked.titles
-        told = {"supported_answer": f"of {title} [1]", "next_query": "", "guess": ""}
-        return {"facts": facts[title], "last_adds": "true", **told}
-
-    engine = answering(reply)
-    settings = TreeOfReviewsSettings(enough_agreement=None, fusion=fusion)
-    TreeOfReviews(TableRetriever({Q: "AXC"}), settings)(question=Q)
-    assertions = engine.asked[-1].given("assertions")
-    assert [one["answer"] for one in assertions] == ["of A", "of X", "of C"]
-    told = [(one["analysis"], one["references"]) for one in assertions]
-    assert told == [("It is Prague [1].", [1]), ("It is in X [2].", [2]), ("It is Brno [3], and no other.", [3])]
 
 
 def test_evidence_is_read_best_first_as_far_as_the_budget_goes(answering):
@@ -386,14 +376,6 @@ def test_nothing_relevant_leaves_the_lm_to_itself(answering):
     prediction = ask(TableRetriever({Q: "X"}))
     assert engine.asked[-1].titles == ()
     assert (prediction.passages, prediction.references, prediction.final_content) == ([], [], "It is.")
-
-
-def test_semantic_pruning_drops_near_duplicates_of_the_evidence(answering):
-    answering(replying({"A": accept("a"), "X": search(), "Xa": REJECT, "XB": REJECT}))
-    retriever = AlikeRetriever({Q: "AX", "more+X": "aB"})
-    assert ended(ask(retriever))["Xa"] == "rejected"
-    assert ended(ask(retriever, semantic_pruning=0.9))["Xa"] == "near-duplicate"
-    assert ended(ask(retriever, semantic_pruning=0.96))["Xa"] == "rejected"
 
 
 def test_semantic_pruning_needs_a_retriever_with_embeddings():
