@@ -125,10 +125,12 @@ def test_any_of_the_queries_can_be_left_out(answering, queries, retrieved, asked
 
 def test_the_same_queries_are_the_same_setting():
     assert BlendFilterSettings(queries=["internal", "original", "internal"]).queries == ("original", "internal")
+
+
+@pytest.mark.parametrize("queries", [[], ["both"]])
+def test_no_query_and_another_query_are_no_setting(queries):
     with pytest.raises(ValidationError):
-        BlendFilterSettings(queries=[])
-    with pytest.raises(ValidationError):
-        BlendFilterSettings(queries=["both"])
+        BlendFilterSettings(queries=queries)
 
 
 def test_higher_order_augmentation_answers_from_what_the_last_one_found(answering):
@@ -138,20 +140,19 @@ def test_higher_order_augmentation_answers_from_what_the_last_one_found(answerin
     assert [query for query, _ in retriever.queries] == [Q, EXTERNAL, EXTERNAL]
 
 
-def test_filtering_the_union_is_one_call(answering):
+@pytest.mark.parametrize(
+    ("filter", "calls", "kept"),
+    [("union", ["reasons(A+B+C+D)", "topic()"], "A    C  A"), ("none", [], "AB BC DA")],
+)
+def test_the_union_is_filtered_by_one_call_and_without_a_filter_all_is_kept_and_no_topic_named(
+    answering, filter, calls, kept
+):
     engine = answering(replying())
-    prediction, _ = ask(filter="union")
-    assert [call for call in engine.calls if call.startswith("reasons")] == ["reasons(A+B+C+D)"]
-    assert [passage.id for passage in prediction.passages] == ["A", "C"]
-    left_out = ["kept" if kept else "filtered out" for kept in (1, 0, 0, 1, 0, 1)]
-    assert [node.ended for node in prediction.tree.nodes if node.passage] == left_out
-
-
-def test_without_the_filter_everything_is_kept_and_no_topic_is_named(answering):
-    engine = answering(replying())
-    prediction, _ = ask(filter="none")
-    assert not [asked for asked in engine.asked if asked.wants in ("reasons", "topic")]
-    assert [passage.id for passage in prediction.passages] == ["A", "B", "C", "D"]
+    prediction, _ = ask(filter=filter)
+    assert sorted(call for call in engine.calls if call.startswith(("reasons", "topic"))) == calls
+    assert [passage.id for passage in prediction.passages] == sorted(set(kept) - {" "})
+    left = [node.passage.id for node in prediction.tree.nodes if node.passage and node.ended == "kept"]
+    assert left == [title for title in kept if title != " "]
 
 
 @pytest.mark.parametrize(("style", "settings"), [("yes-no", {}), ("short", {"topic": False})])
@@ -184,21 +185,20 @@ def test_the_knowledge_filter_serves_any_program(answering):
     assert len(engine.calls) == 1
 
 
+SAMPLED = {"queries": ["original"], "filter": "none", "samples": 3, "sampled_by": "temperature"}
+
+
 def test_samples_are_drawn_at_different_temperatures_and_the_majority_answers(answering):
     engine = answering(replying(answers={0.0: "x", 0.5: "the y", 1.0: "Y"}))
-    prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
+    prediction, _ = ask(**SAMPLED)
     assert sorted(asked.temperature for asked in engine.asked) == [0.0, 0.5, 1.0]
-    assert prediction.samples == ["x", "the y", "Y"]
-    assert prediction.answer == "the y"
+    assert (prediction.samples, prediction.answer) == (["x", "the y", "Y"], "the y")
 
 
 def test_a_sample_whose_reply_cannot_be_read_has_no_vote(answering):
-    def reply(asked: Asked) -> Any:
-        return "nonsense" if asked.temperature in (1.0, RETRY_TEMPERATURE) else replying()(asked)
-
-    answering(reply)
-    prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
-    assert prediction.samples == ["a", "a"]
+    unread = (1.0, RETRY_TEMPERATURE)
+    answering(lambda asked: "nonsense" if asked.temperature in unread else replying()(asked))
+    assert ask(**SAMPLED)[0].samples == ["a", "a"]
 
 
 def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
@@ -214,23 +214,21 @@ def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
     dspy.settings.lm.cache = True
     # one after another, so that the cache could give the second the first one's
     monkeypatch.setattr("questree.programs.majority.run_parallel", lambda tasks: [task() for task in tasks])
-    prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
-    assert prediction.samples == ["Oslo", "Rome", "Bonn"]
+    assert ask(**SAMPLED)[0].samples == ["Oslo", "Rome", "Bonn"]
 
 
 @pytest.mark.parametrize(("samples", "top_p"), [(3, [0.5, 1.0]), (5, [0.25, 0.5, 0.75, 1.0])])
 def test_in_the_paper_samples_differ_by_top_p_from_0_which_is_sent_as_temperature_0(answering, samples, top_p):
     engine = answering(replying())
-    ask(queries=["original"], filter="none", samples=samples)
+    ask(**SAMPLED | {"samples": samples, "sampled_by": "top_p"})
     sampling = {(request.config.temperature, request.config.top_p) for request in engine.requests}
     assert sampling == {(0.0, None), *((1.0, value) for value in top_p)}
 
 
 def test_a_single_answer_is_drawn_at_the_lms_own_temperature(answering):
     engine = answering(replying())
-    prediction, _ = ask(queries=["original"], filter="none")
+    assert ask(**SAMPLED | {"samples": 1})[0].samples == ["a"]
     assert engine.asked[-1].temperature is None
-    assert prediction.samples == ["a"]
 
 
 def judging(useful: str = "AC") -> Any:
