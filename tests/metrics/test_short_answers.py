@@ -133,16 +133,6 @@ def test_patterns_are_found_anywhere_in_any_case_and_match_from_the_beginning() 
     assert not pattern_in("Mass. and Maine", golds)
 
 
-@pytest.mark.parametrize("name", ["hotpotqa", "musique", "2wikimultihopqa", "triviaqa", "zsre"])
-def test_a_real_gold_answer_is_right_by_every_measure(shared_data: Path, name: str) -> None:
-    for line in (shared_data / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
-        golds = json.loads(line)["answers"]
-        for gold in filter(normalise, golds):
-            assert exact_match(gold, golds)
-            assert f1(gold, golds) == 1
-            assert cover_exact_match(f"I believe it is {gold}.", golds)
-
-
 def test_recorded_answers_score_as_published(shared_data: Path) -> None:
     rows = [json.loads(line) for line in (shared_data / "recorded.jsonl").read_text(encoding="utf-8").splitlines()]
     pairs = [(row["recording"]["prediction"], row["answers"]) for row in rows]
