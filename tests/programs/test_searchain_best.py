@@ -197,12 +197,6 @@ NOTHING = {AUTHOR: "A novella.", DESCRIBED: "Nothing."}
 @pytest.mark.parametrize(
     ("steps", "replies", "found", "queries"),
     [
-        (
-            [(BIRTH, "Vienna"), ("Which river flows through Vienna?", "Danube")],
-            [contradicts("Prague"), supports("Vltava")],
-            PASSAGES,
-            [BIRTH, RIVER],
-        ),
         ([(AUTHOR,), (BORN,)], [SILENT, NO_REST, SILENT, NO_REST], NOTHING, [AUTHOR, DESCRIBED]),
         ([(AUTHOR, SAYING), (BORN,)], [SILENT, SILENT, NO_REST], NOTHING, [AUTHOR, f"{AUTHOR} {SAYING}", DESCRIBED]),
         (
@@ -218,7 +212,7 @@ NOTHING = {AUTHOR: "A novella.", DESCRIBED: "Nothing."}
             [AUTHOR, "Where was Min Dikkha born?"],
         ),
     ],
-    ids=["a corrected answer", "no answer", "a long guess", "a long fact", "a king without the years of his reign"],
+    ids=["no answer", "a long guess", "a long fact", "a king without the years of his reign"],
 )
 def test_what_stands_in_later_queries(ask, steps, replies, found, queries):
     asked = ask(steps, *replies, found=found)
@@ -349,19 +343,22 @@ def test_revisions_end_with_the_rounds_and_the_rest_is_looked_up(ask):
     assert [node.stance for node in asked.prediction.tree.nodes] == ["silent", "supports"]
 
 
-@pytest.mark.parametrize(("steps", "off"), [(plan("Kafka", "x", "y"), "verification"), ([(AUTHOR,)], "completion")])
-def test_no_verdict_is_asked_that_nothing_uses(ask, steps, off):
-    asked = ask(steps, **{off: False})
-    assert (len(asked.prompts), asked.prediction.references) == (2, [])
-
-
-@pytest.mark.parametrize("sure", [True, False])
-@pytest.mark.parametrize("part", ["verification", "completion"])
-def test_what_the_lm_is_sure_of_is_verified_and_what_it_guesses_is_completed(ask, part, sure):
-    checked = sure == (part == "completion")  # the part that is on does it
-    last = ask([(BIRTH, "Vienna", sure)], *[contradicts("Prague")] * checked, **{part: False}).path[-1]
+@pytest.mark.parametrize(
+    ("off", "recalled", "sure", "checked"),
+    [
+        ("verification", "Vienna", True, False),
+        ("verification", "Vienna", False, True),
+        ("completion", "Vienna", True, True),
+        ("completion", "Vienna", False, False),
+        ("completion", None, False, False),
+    ],
+)
+def test_what_the_lm_is_sure_of_is_verified_and_what_it_guesses_is_completed(ask, off, recalled, sure, checked):
+    asked = ask([(BIRTH, recalled, sure)], *[contradicts("Prague")] * checked, **{off: False})
     corrected = ("Prague", "corrected" if sure else "completed")
-    assert (last.answer, last.source) == (corrected if checked else ("Vienna", "lm"))
+    left = (recalled, "lm" if recalled else "unsolved")
+    assert (asked.path[-1].answer, asked.path[-1].source) == (corrected if checked else left)
+    assert checked or asked.prediction.references == []
 
 
 def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(ask):
