@@ -140,53 +140,49 @@ def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_
 GUESSED = {"Where was Max Brod born?": "Max Brod was born in Prague.", AUTHOR: "A novella."}
 
 
+KAFKA, PRAGUE, VLTAVA = supports("Franz Kafka"), supports("Prague"), supports("Vltava")
+BROD = [
+    (AUTHOR, "Max Brod", True),
+    ("Where was Max Brod born?", "Brno", True),
+    ("Which river flows through Brno?", "Svratka", True),
+]
+
+
 @pytest.mark.parametrize(
-    ("steps", "replies", "found", "path"),
+    ("steps", "replies", "sources"),
     [
-        ([], [supports("Vltava")], {QUESTION: PASSAGES[RIVER]}, [(QUESTION, "Vltava", "completed")]),
-        (
-            plan(None, None, None),
-            [supports("Franz Kafka"), supports("Prague"), supports("Vltava")],
-            PASSAGES,
-            [(AUTHOR, "Franz Kafka", "completed"), (BIRTH, "Prague", "completed"), (RIVER, "Vltava", "completed")],
-        ),
+        (plan(None, None, None), [KAFKA, PRAGUE, VLTAVA], ["completed"] * 3),
         (
             plan("Franz Kafka", "Vienna", "Danube"),
-            [supports("Franz Kafka"), contradicts("Prague"), supports("Vltava")],
-            PASSAGES,
-            [(AUTHOR, "Franz Kafka", "lm"), (BIRTH, "Prague", "corrected"), (RIVER, "Vltava", "completed")],
+            [KAFKA, contradicts("Prague"), VLTAVA],
+            ["lm", "corrected", "completed"],
         ),
-        (
-            [
-                (AUTHOR, "Max Brod", True),
-                ("Where was Max Brod born?", "Brno", True),
-                ("Which river flows through Brno?", "Svratka", True),
-            ],
-            [contradicts("Franz Kafka"), supports("Prague"), supports("Vltava")],
-            PASSAGES,
-            [(AUTHOR, "Franz Kafka", "corrected"), (BIRTH, "Prague", "completed"), (RIVER, "Vltava", "completed")],
-        ),
+        (BROD, [contradicts("Franz Kafka"), PRAGUE, VLTAVA], ["corrected", "completed", "completed"]),
         (
             plan(None, None, None),
-            [supports("Franz Kafka"), verdict("silent", remembered="Prague"), supports("Vltava")],
-            PASSAGES,
-            [(AUTHOR, "Franz Kafka", "completed"), (BIRTH, "Prague", "lm"), (RIVER, "Vltava", "completed")],
-        ),
-        (
-            [("Who wrote it?",)],
-            [{"rest": [planned(AUTHOR, "Franz Kafka")]}],
-            {},
-            [(AUTHOR, "Franz Kafka", "lm")],
+            [KAFKA, verdict("silent", remembered="Prague"), VLTAVA],
+            ["completed", "lm", "completed"],
         ),
     ],
-    ids=["no plan", "found", "corrected", "two steps after a correction", "remembered", "a search that finds nothing"],
+    ids=["found", "corrected", "two steps after a correction", "remembered"],
 )
-def test_what_is_found_is_filled_into_later_queries_without_a_call_for_a_new_rest(ask, steps, replies, found, path):
-    asked = ask(steps, *replies, found=found)
-    assert [(node.query, node.answer, node.source) for node in asked.path] == path
-    assert asked.queries[-1] == path[-1][0]
+def test_what_is_found_is_filled_into_later_queries_without_a_call_for_a_new_rest(ask, steps, replies, sources):
+    asked = ask(steps, *replies)
+    assert [node.answer for node in asked.path] == ["Franz Kafka", "Prague", "Vltava"]
+    assert ([node.source for node in asked.path], asked.queries) == (sources, [AUTHOR, BIRTH, RIVER])
     told = " ".join(asked.prompts[-2:])
     assert [word for word in ("Danube", "Vienna", "Svratka", "Brno") if word in told] == [], "answers to other queries"
+
+
+def test_where_no_query_is_planned_the_question_is_looked_up(ask):
+    (node,) = ask([], VLTAVA, found={QUESTION: PASSAGES[RIVER]}).path
+    assert (node.query, node.answer) == (QUESTION, "Vltava")
+
+
+def test_where_a_search_finds_no_passage_at_all_the_lm_plans_anew_as_well(ask):
+    asked = ask([("Who wrote it?",)], {"rest": [planned(AUTHOR, "Franz Kafka")]}, found={})
+    assert "Who wrote it?" in asked.prompts[1]
+    assert [node.answer for node in asked.path] == ["Franz Kafka"]
 
 
 DESCRIBED = "Where was (the answer to: Who wrote The Metamorphosis) born?"
