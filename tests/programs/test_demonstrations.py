@@ -178,32 +178,40 @@ def step_of(predictor, **fields):
     return predictor, {"question": "q"}, dspy.Prediction(**fields)
 
 
+BORN, GOLDEN = "Where was Kafka born?", "Prague, the golden city"
+FOUND, ALIKE = {"answer": "Prague", "support": PRAGUE.text, "replaces": 0}, {"answer": "the city of Prague"}
+
+
 @pytest.mark.parametrize(
-    ("recalled", "shown"), [("Prague", ("Prague", True)), ("Vienna", (None, False)), (None, (None, False))]
+    ("recalled", "nodes", "annotated", "shown"),
+    [
+        ("Prague", [{"answer": "Prague"}, FOUND], None, ("Prague", True)),
+        ("Vienna", [{"answer": "Vienna"}, FOUND], None, (None, False)),
+        (None, [{}, FOUND], None, (None, False)),
+        (GOLDEN, [{**ALIKE, "support": PRAGUE.text, "stance": "supports"}], None, (GOLDEN, True)),  # in its own words
+        (GOLDEN, [{**ALIKE, "support": PRAGUE.text, "stance": "supports"}], "Vienna", ("Vienna", False)),
+        ("Prague", [{"answer": "Prague"}], None, (None, False)),  # no passage supports it
+        ("Prague", [{"answer": "Prague"}], "Prague", ("Prague", True)),
+        ("Vienna", [{"answer": "Prague"}], "Prague", ("Prague", False)),
+    ],
 )
-def test_a_plan_shows_what_was_found_out(recalled, shown):
-    tree = ReasoningTree(question="q")
-    first = tree.grow(None, query="Where was Kafka born?", answer=recalled, found=(PRAGUE,))
-    tree.grow(None, query=first.query, answer="Prague", found=(PRAGUE,), support=PRAGUE.text, replaces=first.id)
-    predictor = dspy.Predict("question -> planned_chain")
-    planned = [PlannedStep(query="Where was Kafka born?", recalled=recalled, sure=recalled is not None)]
-    _, _, reply = as_found(step_of(predictor, planned_chain=planned), tree)
+def test_a_plan_shows_what_was_found_out(recalled, nodes, annotated, shown):
+    tree, example = ReasoningTree(question="q"), None
+    for node in nodes:
+        tree.grow(None, query=BORN, found=(PRAGUE,), **node)
+    if annotated:
+        example = dspy.Example(annotated_steps=[{"question": BORN, "answer": annotated}])
+    planned = [PlannedStep(query=BORN, recalled=recalled, sure=recalled is not None)]
+    _, _, reply = as_found(step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned), tree, example)
     assert [(one.recalled, one.sure) for one in reply.planned_chain] == [shown]
-    chain = [Step(query="Where was Kafka born?", answer=recalled)]
-    _, _, reply = as_found(step_of(predictor, chain=chain), tree)
-    assert [one.answer for one in reply.chain] == [shown[0]]
 
 
-def test_an_answer_that_the_verdict_supports_stays_in_the_plan_in_the_lm_s_own_words():
+@pytest.mark.parametrize(("answer", "shown"), [("Prague", "Prague"), ("Vienna", None), (None, None)])
+def test_a_chain_of_the_paper_shows_what_was_found_out(answer, shown):
     tree = ReasoningTree(question="q")
-    answers = {"proposed": "Prague, the golden city", "found": "the city of Prague"}
-    checked = tree.grow(None, query="Where was Kafka born?", answer=answers["proposed"], found=(PRAGUE,))
-    tree.update(checked, answer=answers["found"], support=PRAGUE.text, stance="supports")
-    planned = [PlannedStep(query=checked.query, recalled=answers["proposed"], sure=True)]
-    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned)
-    assert as_found(step, tree)[2].planned_chain == planned
-    wrong = dspy.Example(annotated_steps=[{"question": checked.query, "answer": "Vienna"}])
-    assert as_found(step, tree, wrong)[2].planned_chain[0].recalled == "Vienna"
+    tree.grow(None, query=BORN, answer="Prague", found=(PRAGUE,), support=PRAGUE.text)
+    step = step_of(dspy.Predict("question -> chain"), chain=[Step(query=BORN, answer=answer)])
+    assert [one.answer for one in as_found(step, tree)[2].chain] == [shown]
 
 
 def test_what_builds_on_an_answer_that_turned_out_wrong_is_not_recalled_either():
@@ -220,19 +228,6 @@ def test_what_builds_on_an_answer_that_turned_out_wrong_is_not_recalled_either()
     rest = dspy.Prediction(rest=[PlannedStep(query="Where does #1 end?", recalled="a", sure=True)])
     tree.grow(river, query="Where does #1 end?", answer="a", found=(PRAGUE,), stance="supports")
     assert as_found((predictor, {"solved": [asked[0]]}, rest), tree)[2].rest == rest.rest  # #1 is solved
-
-
-def test_a_right_answer_that_no_passage_supported_stays_in_the_plan():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Where was Kafka born?", answer="Prague", found=(PRAGUE,))
-    planned = [PlannedStep(query="Where was Kafka born?", recalled="Prague", sure=True)]
-    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned)
-    example = dspy.Example(annotated_steps=[{"question": "Where was Kafka born?", "answer": "Prague"}])
-    assert as_found(step, tree)[2].planned_chain[0].recalled is None
-    assert as_found(step, tree, example)[2].planned_chain == planned
-    wrong = [planned[0].model_copy(update={"recalled": "Vienna"})]
-    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=wrong)
-    assert as_found(step, tree, example)[2].planned_chain == [planned[0].model_copy(update={"sure": False})]
 
 
 def test_a_plan_of_which_nothing_was_looked_up_is_shown_as_it_is():
