@@ -48,7 +48,7 @@ class ChainSearch(ABC):
     def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
         self.program, self.settings, self.tree, self.answer_style = program, program.settings, tree, answer_style
         self.verdicts = dict[tuple[str | None, ...], Verdict]()
-        self.asked = {"question": tree.question, "answer_style": answer_style}
+        self.asked = dict[str, Any](question=tree.question, answer_style=answer_style)
 
     @abstractmethod
     def reason(self) -> dspy.Prediction:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 
 from ...lm.call import call
@@ -34,7 +36,7 @@ class Adaptive(IRCoT):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Judge how many searches are needed, and answer by the strategy for that."""
-        question, inputs = tree.question, {"question": tree.question, "answer_style": answer_style}
+        question, inputs = tree.question, dict[str, Any](question=tree.question, answer_style=answer_style)
         reply = call(self.searches_needed, **inputs)
         note(reply, needed := str(reply.searches_needed))
         if needed == "none":

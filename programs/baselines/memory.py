@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import dspy
 from pydantic import Field
@@ -104,7 +105,7 @@ class Recite(Program):
             return neutralise(passage or "")  # it becomes part of a prompt
 
         def answer(passage: str) -> tuple[str, str]:
-            inputs = {"question": tree.question, "answer_style": answer_style}
+            inputs = dict[str, Any](question=tree.question, answer_style=answer_style)
             return str(call(self.passage_answer, passages=[passage], **inputs).answer), passage
 
         recited = sample(recite, self.settings.recitations, self.settings.temperature)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dspy
 from pydantic import Field
@@ -50,7 +50,7 @@ class OneR(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve with the question, and answer from what was found."""
         found, references = self.retrieve(tree.question, self.settings.k), list[Passage]()
-        inputs = {"question": tree.question, "answer_style": answer_style}
+        inputs = dict[str, Any](question=tree.question, answer_style=answer_style)
         if self.reasons:
             answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
         else:

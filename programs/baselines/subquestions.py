@@ -164,7 +164,7 @@ class SelfAsk(Solving):
             if solutions[0].answer:
                 path.append(add_solution(tree, path, solutions[0]))
         while len(path) < self.settings.max_follow_ups:
-            inputs = {"question": tree.question, "answer_style": answer_style, "solved": as_steps(path)}
+            inputs = dict[str, Any](question=tree.question, answer_style=answer_style, solved=as_steps(path))
             query = query_or_none((reply := call(self.follow_up, **inputs)).follow_up)
             note(reply, "asks" if query else "ends")
             if query is None or query.casefold() in {node.query.casefold() for node in path}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import dspy
 from pydantic import Field
@@ -115,7 +116,7 @@ class TreeOfThought(Solving):
         """Return the most promising thoughts, those that ended among them, complete ones first."""
 
         def judge(path: list[Node]) -> Thought:
-            inputs = {"question": tree.question, "answer_style": answer_style, "solved": as_steps(path)}
+            inputs = dict[str, Any](question=tree.question, answer_style=answer_style, solved=as_steps(path))
             reply = call(self.steps_judge, **inputs)
             note(reply, "complete" if reply.complete else "open")
             return Thought(path, reply.complete, as_share(reply.promise))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import dspy
 from pydantic import Field
@@ -117,7 +118,7 @@ class VerifyAndEdit(Program):
             fields = {"answer": one.edited, "source": "corrected" if changed else "lm", "passage": one.passage}
             node = tree.grow(node, round=2, query=one.query, **fields)
         edited = [one.edited for one in verified]
-        inputs = {"question": tree.question, "answer_style": answer_style, "thoughts": edited}
+        inputs = dict[str, Any](question=tree.question, answer_style=answer_style, thoughts=edited)
         answer = call(self.thoughts_answer, **inputs).answer
         references = distinct([[one.passage] for one in verified if one.passage])
         number = numbers_of(references)
