@@ -21,7 +21,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 LINES = {  # all lines of Python: a budget that is only ever lowered, with room for a method, a retriever and a task
     "retrieval": 8443,  # behind each, what the room is to have in the end: 7400, and linked/
     "evaluation": 5889,  # 5000
-    "programs": 7010,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
+    "programs": 6995,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
     "optimize": 5000,  # 4500
     "api": 4270,  # 3900
     "simulate": 2665,  # 2100
@@ -30,9 +30,9 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "common": 1350,  # 1200
     "service": 1927,  # with pages 2700
     "metrics": 1375,  # 1300
-    "pages": 1020,
+    "pages": 1013,
     "signatures": 1110,  # 1100
-    "tests": 31600,  # 28000
+    "tests": 31545,  # 28000
     "benchmarks": 3585,  # 3200, and image.py
 }
 
