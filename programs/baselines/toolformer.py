@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 from pydantic import Field
 
@@ -46,7 +48,7 @@ class Toolformer(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write and search until the text ends; if it ends without an answer, read the answer from the text."""
         text, written, results, last = list[str](), list[str](), list[Passage](), None
-        inputs = {"question": tree.question, "answer_style": answer_style}
+        inputs = dict[str, Any](question=tree.question, answer_style=answer_style)
         for searched in range(self.settings.max_searches + 1):
             continuation, search, answer = self.writing(**inputs, written=written)
             text.append(continuation)
