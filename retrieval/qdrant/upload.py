@@ -126,15 +126,10 @@ def _check_same(collection: Collection, there: State, wanted: IndexManifest, adv
     held = there.manifest
     if held.fingerprint == wanted.fingerprint:
         return
-    parts = {
-        "corpus": held.corpus.sha256 == wanted.corpus.sha256,
-        "settings": {**held.settings, "mean_length": 0} == {**wanted.settings, "mean_length": 0},
-        "checkpoint": held.checkpoint == wanted.checkpoint,
-    }
-    others = " and ".join(f"another {part}" for part, same in parts.items() if not same) or "another mean length"
-    how_far = "an index" if there.finished else "an unfinished index"
-    described = f"{held.corpus.passages:,} passages of {held.corpus.name}, {held.settings['qdrant']}"
-    raise IndexRefused(f"{collection.address} holds {how_far} of {others} ({described}): {advice}.")
+    how_far = "another" if there.finished else "another, unfinished"
+    encoder = f"encoded by {held.checkpoint.name}" if held.checkpoint else ""
+    described = f"{held.corpus.passages:,} passages of {held.corpus.name}, {encoder}, {held.settings['qdrant']}"
+    raise IndexRefused(f"{collection.address} holds {how_far} index ({described}): {advice}.")
 
 
 def _bring(collection: Collection, state: State, encoder: Encoder, passages: PassageStore, report: Report) -> None:
