@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import openai
@@ -13,27 +14,33 @@ from tiny_world import RIVER
 from questree.programs import build
 from questree.programs.program import answered
 from questree.retrieval.serving.listener import running
-from questree.service import create_app
+from questree.service import Service, create_app
 from questree.simulate.prompt import read_prompt
 
 TOKEN = "a-token-that-is-long-enough"
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": RIVER.question}]
 
 
+@contextmanager
+def client_of(service: Service, retries: int = 0) -> Iterator[openai.OpenAI]:
+    with (
+        running(create_app(service, TOKEN)) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=retries) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def client(make_service, tap) -> Iterator[openai.OpenAI]:
     tap.let(10**6)
-    with (
-        running(create_app(make_service(), TOKEN)) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=0) as client,
-    ):
+    with client_of(make_service()) as client:
         yield client
 
 
 def test_each_program_is_a_model_by_its_name_which_may_have_a_slash(make_service):
     service = make_service()
     service.programs["team/best"] = service.programs["searchain"]
-    with running(create_app(service)) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as client:
+    with client_of(service) as client:
         assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews", "team/best"]
         assert client.models.retrieve("team/best").id == "team/best"
         with pytest.raises(openai.NotFoundError, match="Did you mean 'searchain'"):
@@ -57,10 +64,7 @@ def test_a_client_is_told_where_no_answer_was_found(make_service):
     service = make_service()
     service.programs["silent"] = silent = build("direct", {})
     silent.reason = lambda tree, answer_style: answered(tree, "null", "", [])
-    with (
-        running(create_app(service, TOKEN)) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=0) as client,
-    ):
+    with client_of(service) as client:
         whole = client.chat.completions.create(model="silent", messages=ASKED)
     assert whole.choices[0].message.content == "No answer was found."
 
@@ -140,12 +144,11 @@ def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, 
         return dataclasses.replace(reply_to(request), message=said)
 
     monkeypatch.setattr(tap.engine, "reply_to", reply)
-    with running(create_app(service)) as address:
-        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+    with client_of(service) as client:
         chunks = list(client.chat.completions.create(model="searchain", messages=FOLLOW_UP, stream=True))
         lines = [getattr(chunk.choices[0].delta, "reasoning_content", None) for chunk in chunks]
         (id,) = {chunk.id.removeprefix("chatcmpl-") for chunk in chunks}
-        page = httpx.get(f"{address}/questions/{id}").text
+        page = httpx.get(client.base_url.join(f"/questions/{id}"), headers=client.auth_headers).text
     assert next(filter(None, lines)) == f"The question, from the conversation: {whole}\n"
     assert f"<h1>{whole}</h1>" in page
     assert FOLLOW_UP[-1]["content"] in page
@@ -156,20 +159,16 @@ def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, 
 
 
 def test_a_follow_up_is_refused_where_that_is_off(make_service, tap):
-    with running(create_app(make_service(follow_ups=False))) as address:
-        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
-        with pytest.raises(openai.BadRequestError, match="one question at a time"):
-            client.chat.completions.create(model="searchain", messages=FOLLOW_UP)
+    refused = pytest.raises(openai.BadRequestError, match="one question at a time")
+    with client_of(make_service(follow_ups=False)) as client, refused:
+        client.chat.completions.create(model="searchain", messages=FOLLOW_UP)
     assert tap.asked == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_question_that_fails_is_an_error_of_the_client_and_is_not_asked_again(make_service, tap, stream):
-    with (
-        running(create_app(make_service(seconds=0.05))) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key="none") as client,
-        pytest.raises(openai.APIError, match="there was no answer within"),
-    ):
+    failed = pytest.raises(openai.APIError, match="there was no answer within")
+    with client_of(make_service(seconds=0.05), retries=2) as client, failed:
         list(client.chat.completions.create(model="searchain", messages=ASKED, stream=stream))
     assert tap.asked == 1
 
@@ -230,10 +229,7 @@ def test_a_client_may_offer_what_is_not_used(client):
 
 def test_a_client_that_closes_its_stream_ends_the_question(make_service, tap):
     service = make_service()
-    with (
-        running(create_app(service)) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,
-    ):
+    with client_of(service) as client:
         stream = client.chat.completions.create(model="searchain", messages=ASKED, stream=True)
         next(stream)
         tap.wait_for(1)
