@@ -6,15 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI, Request
-from fastapi.responses import Response
+from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
-from starlette.exceptions import HTTPException
 
-from ..common.text import printable
 from ..evaluation import Tracking
 from ..pages import STATIC
-from ..retrieval.serving.server_limits import ServerLimits, guarded, refuse_unrouted
+from ..retrieval.serving.server_limits import ServerLimits, guarded
 from .ask_api import ErrorReply, ask_routes
 from .ask_pages import login_routes, page_routes
 from .chat_api import chat_routes
@@ -23,6 +20,11 @@ from .prompt_pages import prompt_routes
 from .questions import Service
 from .responses_api import responses_routes
 from .run_pages import run_routes
+
+_HINT = (
+    "; /ask takes a question, and from clients of OpenAI's /v1/chat/completions, with the models of /v1/models (their "
+    "base_url ends with /v1); /api describes all"
+)
 
 
 def create_app(
@@ -45,9 +47,8 @@ def create_app(
         yield
         await service.close()
 
-    refused = {"default": {"model": ErrorReply, "description": "Any refusal"}}
-    app = guarded("Questree's API", ServerLimits(token=token), guard=PageAuth, lifespan=lifespan, responses=refused)
-    app.add_exception_handler(HTTPException, _unrouted)
+    limits, refused = ServerLimits(token=token), {"default": {"model": ErrorReply, "description": "Any refusal"}}
+    app = guarded("Questree's API", limits, guard=PageAuth, hint=_HINT, lifespan=lifespan, responses=refused)
 
     @app.get("/health", tags=["the server"])
     async def health() -> dict[str, str]:
@@ -63,15 +64,3 @@ def create_app(
     app.include_router(page_routes(service, shows_recent=token is None))
     app.include_router(login_routes(token))
     return app
-
-
-async def _unrouted(request: Request, error: Exception) -> Response:
-    """Refuse a request that no route takes, and say what would be taken."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404:
-        asked = printable(request.url.path)[:80]
-        error.detail = (
-            f"there is no {asked} here; /ask takes a question, and from clients of OpenAI's /v1/chat/completions, "
-            "with the models of /v1/models (their base_url ends with /v1); /api describes all"
-        )
-    return await refuse_unrouted(request, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ...common.text import printable
 from .access import is_loopback
 
 
@@ -56,26 +58,31 @@ class Refused(Exception):
         return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
 
 
-def guarded(title: str, limits: ServerLimits, *, guard: type[RequestLimits] | None = None, **given: Any) -> FastAPI:
+def guarded(
+    title: str, limits: ServerLimits, *, guard: type[RequestLimits] | None = None, hint: str = "", **given: Any
+) -> FastAPI:
     """Return an application without routes that keeps to limits and refuses in one form.
 
     Args:
         guard: the middleware that holds it to them; by default `RequestLimits`.
+        hint: what is said to a request for an address that there is none of.
     """
     app = FastAPI(title=title, docs_url=None, redoc_url=None, **given)
     app.add_middleware(guard or RequestLimits, limits=limits)
-    app.add_exception_handler(HTTPException, refuse_unrouted)
+    app.add_exception_handler(HTTPException, partial(_refuse_unrouted, hint))
     app.add_exception_handler(RequestValidationError, _refuse_invalid)
     return app
 
 
-async def refuse_unrouted(request: Request, error: Exception) -> Response:
+async def _refuse_unrouted(hint: str, request: Request, error: Exception) -> Response:
     """Refuse a request that no route takes, or whose JSON FastAPI could not begin with, in the form of other refusals.
 
     Raises:
         Refused: always.
     """
     assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        error.detail = f"there is no {printable(request.url.path)[:80]} here{hint}"
     if error.status_code == 400:
         error.detail = "the body cannot be read: send JSON in UTF-8, not nested too deep"
     raise Refused(error.status_code, error.detail, HTTPStatus(error.status_code).name.lower(), error.headers)
