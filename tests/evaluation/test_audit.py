@@ -105,23 +105,20 @@ def test_what_cannot_be_answered_is_listed_and_left_out_by_name(questree, workpl
     rows = [json.dumps(line | {"split": "dev"}) for line in lines]
     (workplace / "mine.jsonl").write_text("\n".join(rows))
     (workplace / "corpus.jsonl").write_text(KAFKA.model_dump_json() + "\n")
-    assert questree("index", "corpus.jsonl", "--kind", "bm25", "--out", "index").code == 0
-    ran = questree("audit", "mine.jsonl", "--retriever", "index", "--out", "audited")
-    assert ran.code == 0, ran.err
-    assert "0.500" in ran.out
+    questree("index corpus.jsonl --kind bm25 --out index").done()
+    told = questree("audit mine.jsonl --retriever index --out audited").done().out
+    assert "0.500" in told
     listed = workplace / "audited" / "unanswerable.txt"
     assert listed.read_text() == "cannot\n"
-    assert "1 passages cannot answer 1 of 2 questions" in ran.out
+    assert "1 passages cannot answer 1 of 2 questions" in told
     (workplace / "mine.jsonl").write_text(rows[0])
-    assert "No question is out of reach" in questree("audit", "mine.jsonl", "--retriever", "index").out
+    assert "No question is out of reach" in questree("audit mine.jsonl --retriever index").out
     (workplace / "mine.jsonl").write_text("\n".join(rows))
-    options = ("direct", "--task", "mine.jsonl", "--retriever", "index", "--tracking-uri", "none", "--out", "run")
-    ran = questree("evaluate", *options, "--leave-out", listed)
-    assert ran.code == 0, ran.err
+    asked = "evaluate direct --task mine.jsonl --retriever index --tracking-uri none --out run --leave-out"
+    questree(asked, listed).done()
     assert [record.id for record in read_records(workplace / "run")] == ["can"]
     listed.write_text("nobody\n")
-    ran = questree("evaluate", *options, "--leave-out", listed)
-    assert (ran.code, "'nobody'" in ran.err) == (2, True)
+    assert "'nobody'" in questree(asked, listed).refused()
 
 
 def test_one_search_is_audited_for_answers_and_whole_chains():

@@ -98,19 +98,15 @@ def test_a_budget_counts_what_failed_questions_took_before_they_were_asked_again
 
 
 def test_the_command_tells_models_scores_and_answers_over_the_bundled_index_and_has_one_budget(questree):
-    few = ("--limit", "2", "--tracking-uri", "none", "--out", "runs")
-    assert questree("compare", "searchain", "oner", *few).code == 0
-    assert questree("pack", "runs").code == 0
-    ran = questree("replay", "study.capsule", "--live", "--out", "again")
-    assert ran.code == 0, ran.err
-    assert "searchain, then: simulated" in ran.out
-    assert ran.out.count("2 of 2 answers are the same") == 2
-    assert "difference +0.000" in ran.out
+    questree("compare searchain oner --limit 2 --tracking-uri none --out runs").done()
+    questree("pack runs").done()
+    told = questree("replay study.capsule --live --out again").done().out
+    assert "searchain, then: simulated" in told
+    assert told.count("2 of 2 answers are the same") == 2
+    assert "difference +0.000" in told
     for words, said in (
-        (("--live", "--question", "nobody"), "no question 'nobody'"),
-        (("--lm", "openai/gpt-4.1-mini", "--max-calls", "2"), "leave --lm, --max-calls out"),
-        (("--live", "--max-calls", "2"), "the budget max_calls=2 is spent"),
+        ("--live --question nobody", "no question 'nobody'"),
+        ("--lm openai/gpt-4.1-mini --max-calls 2", "leave --lm, --max-calls out"),
+        ("--live --max-calls 2", "the budget max_calls=2 is spent"),
     ):
-        ran = questree("replay", "study.capsule", *words)
-        assert ran.code == 2
-        assert said in " ".join(ran.err.replace("│", " ").split())
+        assert said in questree(f"replay study.capsule {words}").refused()

@@ -97,12 +97,8 @@ def test_a_replay_needs_no_task_no_index_and_no_lm(study, questree):
     _, capsule = study
     shutil.copy(capsule, "study.capsule")
     dspy.configure(lm=None)
-    ran = questree("replay", "study.capsule")
-    assert ran.code == 0, ran.err
-    assert "searchain: 3 of 3 records are the same" in ran.out
-    refused = questree("replay", "study.capsule", "--question", "nobody")
-    assert refused.code == 2
-    assert "no question 'nobody'" in refused.err
+    assert "searchain: 3 of 3 records are the same" in questree("replay study.capsule").done().out
+    assert "no question 'nobody'" in questree("replay study.capsule --question nobody").refused()
 
 
 def test_a_run_under_an_adapter_outside_of_dspys_own_names_is_replayed(bundled, tmp_path):
