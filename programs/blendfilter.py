@@ -14,15 +14,16 @@ from ..lm.call import call
 from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from ..signatures.knowledge import AnswerWithKnowledge, NameTopic
+from ..signatures.knowledge import (
+    AnswerWithKnowledge,
+    FilterKnowledge,
+    FilterKnowledgeOnTopic,
+    JudgePassages,
+    NameTopic,
+)
 from .majority import Sample, rollout_of, usable, winner
 from .modules.answers import cited_answer
-from .modules.knowledge import (
-    Filtered,
-    KnowledgeFilter,
-    PublishedKnowledgeFilter,
-    QueryBlending,
-)
+from .modules.knowledge import Filtered, KnowledgeFilter, QueryBlending
 from .program import MethodSettings, Program, answered
 from .references import distinct
 from .tree import Node, ReasoningTree
@@ -112,10 +113,8 @@ class BlendFilter(Program):
         super().__init__(retriever, settings)
         self.query_blending = QueryBlending(self.settings.question_first)
         if self.names_topic:
-            self.topic_naming = dspy.Predict(NameTopic)
-        self.knowledge_filter = (
-            KnowledgeFilter() if self.settings.judgements else PublishedKnowledgeFilter(self.settings.topic)
-        )
+            self.topic_naming, self.topic_filter = dspy.Predict(NameTopic), KnowledgeFilter(FilterKnowledgeOnTopic)
+        self.knowledge_filter = KnowledgeFilter(JudgePassages if self.settings.judgements else FilterKnowledge)
         self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
 
     @property
@@ -187,7 +186,7 @@ class BlendFilter(Program):
             return [Filtered(passages) for passages in sets]
         if self.settings.filter == "union":
             sets = [distinct(sets)]
-        keep: Any = self.knowledge_filter
+        keep: Any = self.knowledge_filter if topic is None else self.topic_filter
         return run_parallel([partial(keep, question=question, topic=topic, passages=passages) for passages in sets])
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import dspy
 
@@ -16,8 +17,6 @@ from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import (
     AnswerWithKnowledge,
-    FilterKnowledge,
-    FilterKnowledgeOnTopic,
     JudgePassages,
     RecallPassage,
 )
@@ -90,53 +89,29 @@ class Filtered:
 
 
 class KnowledgeFilter(StepModule):
-    """Keeps the passages that help to answer a question, as the LM judges them one by one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.judge = dspy.Predict(JudgePassages)
-
-    def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
-        """Return the useful passages; ``topic`` is not used."""
-        if not passages:
-            return Filtered([])
-        reply = call(self.judge, question=question, passages=numbered(passages))
-        useful = [one.number for one in reply.judgements if one.useful]
-        return keep_numbered(reply, passages, useful)
-
-
-class PublishedKnowledgeFilter(StepModule):
-    """Keeps the passages that help to answer a question, by their numbers (section 3.3).
+    """Keeps the passages that help to answer a question (section 3.3).
 
     Args:
-        topic: whether a topic is named, which the LM is told to know nothing of.
+        signature: the LM judges each passage, or names the numbers of those that help; it may be told to set aside what
+            it knows of a topic.
     """
 
-    def __init__(self, topic: bool = True) -> None:
+    def __init__(self, signature: type[dspy.Signature] = JudgePassages) -> None:
         super().__init__()
-        self.filter = dspy.Predict(FilterKnowledge)
-        if topic:
-            self.filter_on_topic = dspy.Predict(FilterKnowledgeOnTopic)
+        self.filter = dspy.Predict(signature)
 
     def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
-        """Return the passages that are kept."""
+        """Return the passages that are kept; count the numbers, from 1, that no passage has, or that are repeated.
+
+        What was decided about each passage that the prompt showed is noted on the reply.
+        """
         if not passages:
             return Filtered([])
-        shown = numbered(passages)
-        if topic is None:
-            reply = call(self.filter, question=question, passages=shown)
-        else:
-            reply = call(self.filter_on_topic, question=question, topic=topic, passages=shown)
-        return keep_numbered(reply, passages, reply.kept)
-
-
-def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list[int]) -> Filtered:
-    """Return the passages of these numbers, from 1; count the numbers that no passage has, or that are repeated.
-
-    What was decided about each passage that the prompt showed is noted on the reply.
-    """
-    shown = shown_of(passages, reply)
-    kept = {number for number in numbers if 1 <= number <= len(shown)}
-    kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
-    note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown, start=1)])
-    return Filtered([passages[number - 1] for number in sorted(kept)], misnumbered=len(numbers) - len(kept))
+        more: dict[str, Any] = {} if topic is None else {"topic": topic}
+        reply = call(self.filter, question=question, passages=numbered(passages), **more)
+        numbers = reply.kept if "kept" in reply else [one.number for one in reply.judgements if one.useful]
+        shown = shown_of(passages, reply)
+        kept = {number for number in numbers if 1 <= number <= len(shown)}
+        kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
+        note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown, start=1)])
+        return Filtered([passages[number - 1] for number in sorted(kept)], misnumbered=len(numbers) - len(kept))

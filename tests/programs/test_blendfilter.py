@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from questree.lm.call import RETRY_TEMPERATURE
 from questree.programs import BlendFilter, BlendFilterSettings
-from questree.programs.modules.knowledge import PublishedKnowledgeFilter, content_of
+from questree.programs.modules.knowledge import KnowledgeFilter, content_of
 from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
+from questree.signatures.knowledge import FilterKnowledge
 
 Q = "Which river?"
 EXTERNAL, INTERNAL = f"Because of A. a {Q}", f"I remember. {Q}"
@@ -180,8 +181,8 @@ def test_numbers_of_no_passage_and_repeated_ones_are_dropped_and_counted(answeri
 def test_the_knowledge_filter_serves_any_program(answering):
     engine = answering(replying(numbers=[2]))
     passages = [Passage(id=name, text=name) for name in "xy"]
-    assert PublishedKnowledgeFilter(topic=False)(question="Why?", passages=passages).kept == passages[1:]
-    assert PublishedKnowledgeFilter()(question="Why?", passages=[]).kept == []
+    assert KnowledgeFilter(FilterKnowledge)(question="Why?", passages=passages).kept == passages[1:]
+    assert KnowledgeFilter(FilterKnowledge)(question="Why?", passages=[]).kept == []
     assert len(engine.calls) == 1
 
 
