@@ -70,7 +70,7 @@ class FLARE(Program):
                 thought, concludes = self.next_thought(
                     question=question,
                     answer_style=answer_style,
-                    shown=shown,
+                    passages=shown,
                     thoughts=thoughts,
                     tentative=thought,
                     uncertain=uncertain,

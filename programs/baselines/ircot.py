@@ -56,15 +56,14 @@ class IRCoT(Program):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Alternate thought and retrieval, then read."""
-        question, thoughts = tree.question, list[str]()
-        query = without_question_words(question)
+        inputs, thoughts = {"question": tree.question, "answer_style": answer_style}, list[str]()
+        query = without_question_words(tree.question)
         found = self.retrieve(query, self.settings.k)
         collected = one_a_title(found)[: self.settings.max_passages]
         last = tree.add_search(None, query, found, kept=collected)
         while len(thoughts) < self.settings.max_thoughts:
-            thought, concludes = self.next_thought(
-                question=question, answer_style=answer_style, shown=numbered(collected), thoughts=thoughts
-            )
+            shown = numbered(collected)
+            thought, concludes = self.next_thought(**inputs, passages=shown, thoughts=thoughts)
             if not thought or thought in thoughts:
                 break
             thoughts.append(thought)
@@ -76,7 +75,6 @@ class IRCoT(Program):
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
-        inputs = {"question": question, "answer_style": answer_style}
         answer, content, references = cited_answer(self.knowledge_answer, collected, **inputs)
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
 

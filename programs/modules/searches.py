@@ -27,18 +27,9 @@ class NextThought(StepModule):
         super().__init__()
         self.write = dspy.Predict(signature)
 
-    def forward(
-        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str], **more: str | list[str]
-    ) -> tuple[str, bool]:
+    def forward(self, **inputs: Any) -> tuple[str, bool]:
         """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none."""
-        given: dict[str, Any] = {
-            "question": question,
-            "answer_style": answer_style,
-            "passages": shown,
-            "thoughts": thoughts,
-            **more,
-        }
-        reply = call(self.write, **given)
+        reply = call(self.write, **inputs)
         written = sentences(marks_before_stops(str(reply.thought)))
         thought = without_item_mark(written[0]) if written else ""
         concludes = "answer is" in thought.lower()

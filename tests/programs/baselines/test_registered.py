@@ -145,7 +145,7 @@ def test_demonstrations_can_show_each_kind_of_step(name, replies, kinds):
 @pytest.mark.parametrize(("thought", "shown"), [("In Prague.", True), ("In Prague. On a river.", False), (" ", False)])
 def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
     module = built("ircot").next_thought
-    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", shown=[], thoughts=[])
+    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", passages=[], thoughts=[])
     assert is_exemplary(step) == shown
 
 
