@@ -3,24 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import dspy
 from pydantic import Field
 
 from ...common.placeholders import fill_in, unanswered, without_placeholders
-from ...common.text import queries_in, query_or_none
+from ...common.text import queries_in, query_or_none, text_or_none
 from ...lm.call import call
+from ...lm.window import shown_of
+from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.subquestions import AskFollowUp, PlanSteps, SplitQuestion
+from ...signatures.subquestions import (
+    AnswerSubquestion,
+    AnswerSubquestionFromPassages,
+    AskFollowUp,
+    PlanSteps,
+    SplitQuestion,
+)
 from ..demonstrations import note
 from ..modules.chain_of_query import Tracing, as_steps
-from ..modules.subquestions import Solution, SubquestionAnswer
+from ..modules.step_module import StepModule
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct
+from ..references import distinct, numbered
 from ..tree import Node, ReasoningTree
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The result of a subquestion.
+
+    Attributes:
+        query: the subquestion.
+        answer: None if neither the LM nor the passages knew it.
+        passage: the one that supports the answer, if any.
+        found: all passages that were retrieved.
+    """
+
+    query: str
+    answer: str | None
+    passage: Passage | None
+    found: list[Passage]
+
+
+class SubquestionAnswer(StepModule):
+    """The answer to a subquestion, given those before it.
+
+    Args:
+        retrieval: whether it is read from passages; otherwise it comes from memory.
+    """
+
+    def __init__(self, retrieval: bool) -> None:
+        super().__init__()
+        self.answer = dspy.Predict(AnswerSubquestionFromPassages if retrieval else AnswerSubquestion)
+
+    def forward(self, question: str, solved: list[Node], query: str, passages: list[Passage]) -> Solution:
+        """Return its answer, and the passage that supports it."""
+        reads = "passages" in self.answer.signature.input_fields
+        shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
+        reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
+        answer = text_or_none(without_marks(reply.query_answer or ""))
+        note(reply, "known" if answer else "unknown")
+        seen = shown_of(passages, reply)
+        cited = [seen[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(seen)]
+        return Solution(query, answer, cited[0] if answer and cited else None, passages)
 
 
 class Solving(Program):
