@@ -17,7 +17,7 @@ from ..signatures import AnswerStyle
 from ..signatures.evidence import ConfirmAnswer
 from .basis import basis
 from .demonstrations import note
-from .modules.evidence import EvidenceReading, ReadFact, Reading
+from .modules.facts import EvidenceReading, ReadFact, Reading
 from .program import Program, ProgramSettings, answered
 from .references import distinct, numbers_of, without_copies
 from .tree import Node, ReasoningTree
