@@ -73,7 +73,7 @@ def _compared(
 ) -> Iterator[ShownPrompt]:
     old, new = ({prompt.predictor: prompt for prompt in prompts} for prompts in (before, after))
     for name in dict.fromkeys([*new, *old]):
-        parts = list(_parts(_instructions(old.get(name)), _instructions(new.get(name))))
+        parts = list(_parts(*(_instructions(one.get(name), compared=compared) for one in (old, new))))
         had, has = _demonstrations(old.get(name)) if compared else [], _demonstrations(new.get(name))
         added, removed = ([one for one in these if one not in those] for these, those in ((has, had), (had, has)))
         yield ShownPrompt(name, new.get(name), old.get(name) if compared else None, parts, added, removed)
@@ -87,10 +87,10 @@ def _parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
             yield from (Part(kind, lines) for kind, lines in (("del", old[a:b]), ("ins", new[c:d])) if lines)
 
 
-def _instructions(prompt: RenderedPrompt | None) -> list[str]:
+def _instructions(prompt: RenderedPrompt | None, *, compared: bool) -> list[str]:
     """Return the lines of the messages that are no demonstration: the instructions and the request."""
-    ends = [prompt.messages[0], prompt.messages[-1]] if prompt else []
-    return [line for _, text in ends for line in text.strip().splitlines()]
+    ends = prompt and (prompt.instructions if compared else prompt.messages[0][1], prompt.messages[-1][1])
+    return [line for text in ends or () for line in text.strip().splitlines()]
 
 
 def _demonstrations(prompt: RenderedPrompt | None) -> list[tuple[str, str]]:

@@ -21,12 +21,14 @@ class RenderedPrompt:
         predictor: its name in the program, such as ``chain_of_query.plan``.
         signature: the name of its signature.
         messages: role and text, in order: the instructions, each demonstration's question and reply, and the request.
+        instructions: as they are sent where no demonstration shows the form of a reply.
         demonstrations: how many there are.
     """
 
     predictor: str
     signature: str
     messages: tuple[tuple[str, str], ...]
+    instructions: str
     demonstrations: int
 
     @property
@@ -53,7 +55,8 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     demonstrations = shown_demonstrations(predictor, adapter)
     messages = adapter.format(signature, demonstrations, inputs)
     told = tuple((message["role"], str(message["content"])) for message in messages)
-    return RenderedPrompt(name, signature.__name__, told, len(demonstrations))
+    instructions = adapter.format_system_message(signature)
+    return RenderedPrompt(name, signature.__name__, told, instructions, len(demonstrations))
 
 
 def differences(before: list[RenderedPrompt], after: list[RenderedPrompt]) -> dict[str, str]:
