@@ -76,8 +76,8 @@ def unchanged(index: object, built_with: CheckpointRecord, found: Checkpoint) ->
     """Return the checkpoint that was found for an index, if it is the one by which the index is built."""
     if found.fingerprint != built_with.fingerprint:
         raise IndexRefused(
-            f"{index} is stale: it was built with the checkpoint {built_with.name} ({built_with.fingerprint}), and "
-            f"{found.folder} is another ({found.fingerprint}). Build it again, or put the former one back in its place."
+            f"{index} is stale: it was built with another checkpoint ({built_with.fingerprint}) than {found.folder} "
+            f"({found.fingerprint}). Build it again, or say where the former one is now: load_index(…, checkpoint=…)."
         )
     return found
 

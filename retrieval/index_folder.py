@@ -46,19 +46,23 @@ def load_index(
     folder: str | Path,
     *,
     corpus: str | Path | Iterable[Passage] | None = None,
+    checkpoint: str | Path | None = None,
+    full_check: bool = True,
 ) -> IndexRetriever:
-    """Load the retriever of an index folder; its checksums are compared (1.4 GB a second), and nothing is unpickled.
+    """Load the retriever of an index folder; nothing is unpickled.
 
     Args:
         folder: of ``build_index``.
         corpus: refuse the index if it was not built from exactly these passages.
+        checkpoint: where the encoder is now, if it moved; it must be the same.
+        full_check: compare the checksums of all files (about 1.4 GB a second), not only their sizes.
 
     Raises:
         IndexRefused: if it is incomplete, foreign, damaged, or stale (another corpus, another checkpoint).
         CheckpointError: if its checkpoint cannot be found or loaded.
     """
     folder = Path(folder)
-    manifest, retriever = read_index(folder, partial(_loaded, folder))
+    manifest, retriever = read_index(folder, partial(_loaded, folder, checkpoint), full=full_check)
     if corpus is not None:
         from .corpora.corpus import CorpusSource
 
@@ -72,8 +76,13 @@ def load_index(
     return retriever
 
 
-def _loaded(index: Path, place: Path, manifest: IndexManifest) -> tuple[IndexManifest, IndexRetriever]:
+def _loaded(
+    index: Path, checkpoint: str | Path | None, place: Path, manifest: IndexManifest
+) -> tuple[IndexManifest, IndexRetriever]:
     kind = known_kind(index, manifest)
+    if checkpoint is not None and manifest.checkpoint is not None:
+        moved = manifest.checkpoint.model_copy(update={"name": str(checkpoint)})
+        manifest = manifest.model_copy(update={"checkpoint": moved})
     try:
         return manifest, kind.load(place, manifest, PassageStore(place))
     except (IndexRefused, CheckpointError):

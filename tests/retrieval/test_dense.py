@@ -120,11 +120,13 @@ def test_a_setting_that_means_nothing_is_refused(kind, values):
 
 
 def test_another_encoder_than_the_index_was_built_with_is_refused(sentence_folder, passages, tmp_path):
-    own = shutil.copytree(sentence_folder, tmp_path / "own")
-    folder = build_index(passages[:9], tmp_path / "index", kind="dense", checkpoint=own)
-    (own / "config.json").write_text((own / "config.json").read_text() + " ")
-    with pytest.raises(IndexRefused, match=r"stale.*put the former one back"):
-        load_index(folder)
+    folder = build_index(passages[:9], tmp_path / "index", kind="dense", checkpoint=sentence_folder)
+    other = shutil.copytree(sentence_folder, tmp_path / "other")
+    (other / "config.json").write_text((other / "config.json").read_text() + " ")
+    with pytest.raises(IndexRefused, match=r"stale.*say where the former one is now: load_index.*checkpoint="):
+        load_index(folder, checkpoint=other)
+    moved = shutil.copytree(sentence_folder, tmp_path / "moved")
+    assert load_index(folder, checkpoint=moved)("amber", k=1)
 
 
 # How an encoder is used
