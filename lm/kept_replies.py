@@ -25,6 +25,8 @@ from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
 from .failure import address_of
 
+logger = logging.getLogger(__name__)
+
 
 def use_lm_cache(address: str | None = None) -> None:
     """Keep the LM's replies on disk, each before it is used, in a private folder for each server address.
@@ -97,8 +99,6 @@ class _ReplyCache(Cache):
             request["questree_server"] = hashlib.sha256(server.encode()).hexdigest()
         return str(super().cache_key(request, ignored_args_for_cache_key))
 
-
-logger = logging.getLogger(__name__)
 
 _DISK = restricted_disk(frozenset())  # DSPy's: unpickles nothing but data
 _DIGEST = 32  # bytes

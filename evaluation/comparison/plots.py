@@ -33,11 +33,11 @@ def scatter(points: Mapping[str, tuple[float, Interval]], *, x: str, y: str) -> 
     from matplotlib.ticker import LogFormatter
 
     def draw(axes: Any) -> None:
+        axes.set(xscale="log", xlabel=_shown(x), ylabel=_shown(y))
         for place, ((name, (cost, score)), marker) in enumerate(zip(points.items(), cycle(_MARKERS), strict=False)):
             filled = {"fillstyle": "full" if place else "none", "label": _shown(name)}
             axes.errorbar(cost, score.mean, yerr=_ends([score]), fmt=marker, **filled)
         axes.axhline(0, alpha=0)  # the axis begins there
-        axes.set(xscale="log", xlabel=_shown(x), ylabel=_shown(y))
         axes.xaxis.set(major_formatter=LogFormatter(), minor_formatter=LogFormatter(minor_thresholds=(2, 0.5)))
 
     return _image(f"{y} against {x}", draw, height=max(3.2, 0.25 * len(points)))

@@ -204,6 +204,7 @@ def test_what_is_simulated_says_so_everywhere():
     assert "true" in json.dumps(json.loads(files["comparison.json"])["simulated"])
 
 
+@pytest.mark.filterwarnings("error")  # all points at one cost
 @pytest.mark.parametrize("score", [0.3, 1e5, -5.0])
 def test_plots_hold_names_and_scores_of_any_kind_as_text_alone(score):
     around = Interval(score, score - 0.01, score + 0.01, 7)
