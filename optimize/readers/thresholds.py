@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ...common.errors import QuestreeError, needs_extra
+from ...common.errors import QuestreeError
 from ...metrics import Interval, exact_match, f1, mean_interval, pattern_match
 from .readings import Reading
 
@@ -132,9 +132,8 @@ def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, titl
     Args:
         x: what the threshold is called.
     """
-    with needs_extra("plots"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     thetas = candidate_thetas(readings)
     points = theta_sweep(readings, thetas[:: max(1, len(thetas) // _POINTS)])

@@ -8,9 +8,8 @@ LACKING = """
 import sys
 from questree.cli import main
 from questree.optimize import optimizer
-from questree.optimize.readers.thresholds import plot_theta
 
-sys.modules |= dict.fromkeys(["fastapi", "matplotlib", "mcp", "optuna", "qdrant_client", "ray"])
+sys.modules |= dict.fromkeys(["fastapi", "mcp", "optuna", "qdrant_client", "ray"])
 
 def told(call):
     try:
@@ -21,7 +20,6 @@ def told(call):
 for words in WORDS:
     sys.argv = ["questree", *words.split()]
     told(main)
-told(lambda: plot_theta(None, [], None, ""))
 """
 NEEDS = {
     "serve direct": "serve",
@@ -41,9 +39,8 @@ def test_a_command_without_its_extra_names_it_in_one_line(workplace):
     code = LACKING.replace("WORDS", repr([*NEEDS]))
     ran = subprocess.run([sys.executable, "-c", code], cwd=workplace, env=os.environ, capture_output=True, text=True)
     said = [line for line in ran.stderr.splitlines() if line.strip("2")]
-    assert [line.rpartition("pip install ")[2] for line in said] == [
-        f"'questree[{extra}]'" for extra in [*NEEDS.values(), "plots"]
-    ], ran.stderr
+    named = [line.rpartition("pip install ")[2] for line in said]
+    assert named == [f"'questree[{extra}]'" for extra in NEEDS.values()], ran.stderr
     assert not [path for path in workplace.iterdir() if path.name != "cache"]
 
 
