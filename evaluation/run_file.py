@@ -27,7 +27,7 @@ from ..lm.spent import Spent
 NAME = "runs.db"
 """Of the file in the folder of an evaluation, a comparison or a compilation."""
 
-FORMAT = 3
+FORMAT = 4
 LARGEST = 16 << 20
 """Characters of a value."""
 
