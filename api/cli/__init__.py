@@ -133,6 +133,7 @@ def main() -> None:
     except SystemExit as end:
         stop = getattr(end.__context__, "__cause__", None)  # typer's own exit hides why
         if isinstance(stop, KeyboardInterrupt):
+            _release_logging()
             _say("stopped", str(stop) or "run the same command again to go on")
             if getattr(stop, "at_once", False):
                 os._exit(130)  # Python would wait for the threads of the questions that are on their way
@@ -152,6 +153,16 @@ def main() -> None:
             sys.exit(2)
         _say(f"unexpected {type(error).__name__}", f"{error} (--debug shows where)")
         sys.exit(1)
+
+
+def _release_logging() -> None:
+    """Release logging's lock if this thread holds it: of two Ctrl-C, the second may have come while the first was told.
+
+    The threads of questions on their way, for which Python waits, would wait for it for ever.
+    """
+    lock: Any = vars(logging)["_lock"]
+    while lock._is_owned():
+        lock.release()
 
 
 def _tell_paid() -> None:

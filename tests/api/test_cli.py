@@ -11,11 +11,13 @@ from importlib.metadata import version
 
 import dspy
 import pytest
+import typer
 from dspy.clients.provider import Provider
 from fakes import ListRetriever
 from parrot import Parrot
 from run_files import change, rows
 
+from questree.cli import main
 from questree.evaluation import evaluate
 from questree.optimize import save
 from questree.programs import build
@@ -316,3 +318,19 @@ def test_a_narrow_screen_shows_ids_that_can_be_typed_and_a_mark_its_passage(ques
     told = questree("show run", cited["id"]).out
     assert f"\n[1] {first['title']}: {first['text'][:60]}" in told
     assert "(simulated)" in told
+
+
+def test_a_stop_that_comes_while_something_is_logged_leaves_the_log_to_others(monkeypatch, capsys):
+    app = typer.Typer()
+
+    @app.command()
+    def interrupted() -> None:
+        vars(logging)["_lock"].acquire()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("questree.cli.app", app)
+    monkeypatch.setattr(sys, "argv", ["questree"])
+    with pytest.raises(SystemExit):
+        main()
+    assert not vars(logging)["_lock"]._is_owned()
+    assert "stopped:" in capsys.readouterr().err
