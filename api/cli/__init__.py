@@ -156,7 +156,7 @@ def main() -> None:
 
 
 def _release_logging() -> None:
-    """Release logging's lock if this thread holds it: of two Ctrl-C, the second may have come while the first was told.
+    """Give logging's lock back if this thread holds it: of two Ctrl-C, one may have come while the other was told.
 
     The threads of questions on their way, for which Python waits, would wait for it for ever.
     """
