@@ -241,12 +241,9 @@ def _is_whole(demo: dict[str, Any], signature: Any) -> bool:
 @lru_cache(maxsize=512)
 def _says_more(signature: Any) -> bool:
     """Return whether the schema of an output says what no demonstration shows: a field of it is described."""
-    models = [model for info in signature.output_fields.values() for model in _models(_schema(info.annotation))]
+    schemas = [type_adapter(info.annotation).json_schema() for info in signature.output_fields.values()]
+    models = [model for schema in schemas for model in (schema, *schema.get("$defs", {}).values())]
     return any("description" in field for model in models for field in model.get("properties", {}).values())
-
-
-def _models(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    return [schema, *schema.get("$defs", {}).values()]
 
 
 def _changeable(signature: Any) -> tuple[Any, ...]:

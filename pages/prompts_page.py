@@ -89,8 +89,10 @@ def _parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
 
 def _instructions(prompt: RenderedPrompt | None, *, compared: bool) -> list[str]:
     """Return the lines of the messages that are no demonstration: the instructions and the request."""
-    ends = prompt and (prompt.instructions if compared else prompt.messages[0][1], prompt.messages[-1][1])
-    return [line for text in ends or () for line in text.strip().splitlines()]
+    if prompt is None:
+        return []
+    instructions = prompt.instructions if compared else prompt.messages[0][1]
+    return [line for text in (instructions, prompt.messages[-1][1]) for line in text.strip().splitlines()]
 
 
 def _demonstrations(prompt: RenderedPrompt | None) -> list[tuple[str, str]]:

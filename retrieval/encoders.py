@@ -160,7 +160,7 @@ def precision_of(wanted: str, device: str, on_gpu: str) -> str:
 
 
 def load_model(model_class: str, name: str | Path) -> tuple[Any, Any, str]:
-    """Return a transformers model for inference its fast tokenizer, and its device: the GPU if there is one.
+    """Return a transformers model for inference, its fast tokenizer, and its device: the GPU if there is one.
 
     Args:
         model_class: of transformers, such as ``DPRReader``.
