@@ -13,7 +13,7 @@ from ..common.text import text_or_none
 from ..evaluation.records import ScoreFunction, metric_name, question_id
 from ..lm.failure import Failure
 from ..metrics import Metric
-from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
+from ..programs.demonstrations import TraceStep, as_found, noted, select_demonstrations
 from .demonstrations import is_right, is_sound, shortened
 from .feedback import feedback
 
@@ -100,8 +100,8 @@ class Verdicts:
             calls.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
         trace[:] = []
         for predictor, steps in calls.items():
-            trace.append(min(steps, key=lambda step: self._shown[predictor, kind_of(step)]))
-            self._shown[predictor, kind_of(trace[-1])] += 1
+            trace.append(min(steps, key=lambda step: self._shown[predictor, noted(step).kind]))
+            self._shown[predictor, noted(trace[-1]).kind] += 1
 
     def sound(self, trace: Sequence[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> list[TraceStep]:
         """Return the steps of a question answered well that an LM may learn from, each as it turned out.

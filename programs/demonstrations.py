@@ -33,45 +33,42 @@ class Judgement(NamedTuple):
     kept: bool
 
 
-def note(
-    reply: dspy.Prediction, kind: str = "", judgements: Sequence[Judgement] = (), *, exemplary: bool = True
-) -> None:
-    """Note on a reply what kind of step it makes, and what it decided about passages.
+class Note(NamedTuple):
+    """What the module that made a call says of the step.
 
-    A predictor should be shown a step of each kind (of a review: one that accepts, one that searches on, one that
-    rejects). None of this is an output field: demonstrations are made of those.
-
-    Args:
-        reply: of a predictor.
-        kind: of the step, among those of its predictor.
+    Attributes:
+        kind: of the step, among those of its predictor; empty if there is only one.
         judgements: of passages.
         exemplary: whether it may be a demonstration; off for a text with a mark that had to be taken out.
     """
-    reply._kind, reply._judgements, reply._exemplary = kind, list(judgements), exemplary
+
+    kind: str = ""
+    judgements: Sequence[Judgement] = ()
+    exemplary: bool = True
+
+
+def note(
+    reply: dspy.Prediction, kind: str = "", judgements: Sequence[Judgement] = (), *, exemplary: bool = True
+) -> None:
+    """Note on a reply what kind of step it makes, and what it decided about passages, as `Note` says.
+
+    A predictor should be shown a step of each kind (of a review: one that accepts, one that searches on, one that
+    rejects). None of this is an output field: demonstrations are made of those.
+    """
+    reply._note = Note(kind, judgements, exemplary)
+
+
+def noted(step: TraceStep) -> Note:
+    """Return what was noted on the reply of a step."""
+    found: Note = getattr(step[2], "_note", Note())
+    return found
 
 
 def with_fields(reply: dspy.Prediction, fields: dict[str, Any]) -> dspy.Prediction:
     """Return the reply with other values in these fields, and with what was noted on it."""
     changed = dspy.Prediction(**{**dict(reply.items()), **fields})
-    for name in ("_kind", "_judgements", "_exemplary"):
-        if hasattr(reply, name):
-            setattr(changed, name, getattr(reply, name))
+    changed._note = getattr(reply, "_note", Note())
     return changed
-
-
-def kind_of(step: TraceStep) -> str:
-    """Return the kind of a step among those of its predictor; empty if its predictor knows no kinds."""
-    return str(getattr(step[2], "_kind", ""))
-
-
-def judgements_of(step: TraceStep) -> list[Judgement]:
-    """Return what a step decided about passages."""
-    return list(getattr(step[2], "_judgements", []))
-
-
-def is_exemplary(step: TraceStep) -> bool:
-    """Return whether a step may be a demonstration, as far as its module knows."""
-    return bool(getattr(step[2], "_exemplary", True))
 
 
 def as_found(step: TraceStep, tree: ReasoningTree, example: Any = None) -> TraceStep:
@@ -136,10 +133,12 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
     sound = [
         step
         for step in trace
-        if is_exemplary(step) and not contradicts(judgements_of(step), example) and not _tells_wrong(step, example)
+        if noted(step).exemplary
+        and not contradicts(noted(step).judgements, example)
+        and not _tells_wrong(step, example)
     ]
     by_predictor = _group(sound, lambda step: id(step[0]))
-    return [step for steps in by_predictor for step in alternate(steps, kind_of)]
+    return [step for steps in by_predictor for step in alternate(steps, lambda step: noted(step).kind)]
 
 
 def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:

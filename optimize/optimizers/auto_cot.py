@@ -11,7 +11,7 @@ from ...common.errors import QuestreeError
 from ...common.sentences import sentences
 from ...lm.policy import OUTSIDE
 from ...programs import Program
-from ...programs.demonstrations import as_found, is_exemplary
+from ...programs.demonstrations import as_found, noted
 from .base import Job, Optimizer
 
 
@@ -66,7 +66,7 @@ class AutoCoT(Optimizer):
                 return {
                     names[id(predictor)]: dspy.Example(augmented=True, **inputs, **reply)
                     for predictor, inputs, reply in (
-                        as_found(step, prediction.tree) for step in reversed(trace) if is_exemplary(step)
+                        as_found(step, prediction.tree) for step in reversed(trace) if noted(step).exemplary
                     )
                 }
         return {}

@@ -22,9 +22,8 @@ from questree.programs.demonstrations import (
     alternate,
     as_found,
     contradicts,
-    judgements_of,
-    kind_of,
     note,
+    noted,
     select_demonstrations,
 )
 from questree.programs.tree import ReasoningTree
@@ -68,7 +67,7 @@ def fusion() -> Any:
 
 def test_where_gold_passages_are_known_a_title_is_not_enough():
     def by_passage(step: Any, *gold: str) -> bool:
-        return not contradicts(judgements_of(step), SimpleNamespace(gold_titles=["G"], gold_passages=list(gold)))
+        return not contradicts(noted(step).judgements, SimpleNamespace(gold_titles=["G"], gold_passages=list(gold)))
 
     by_id, by_words = ["G"], [passage_fingerprint("G", "text")]
     for step, right in [(review("G", "search"), True), (review("G", "reject"), False)]:
@@ -80,7 +79,7 @@ def test_of_several_paragraphs_those_that_the_prompt_showed_are_judged():
     long = [Passage(id=title, title=title, text=" ".join(f"word{n}" for n in range(300))) for title in "GX"]
     with limited(Limits(window=3000)):
         step = last_step(CHAIN.paragraph_review, reply_of("search", CHAIN), passages=long, tried=[], **ASKED)
-    assert [passage.id for judged in judgements_of(step) for passage in judged.passages] == ["X"]
+    assert [passage.id for judged in noted(step).judgements for passage in judged.passages] == ["X"]
 
 
 def example(*gold: str) -> Any:
@@ -88,7 +87,7 @@ def example(*gold: str) -> Any:
 
 
 def sound(step: Any, *gold: str) -> bool:
-    return not contradicts(judgements_of(step), example(*gold))
+    return not contradicts(noted(step).judgements, example(*gold))
 
 
 @pytest.mark.parametrize(
@@ -123,16 +122,16 @@ def test_titles_are_compared_as_prompts_show_them():
 
 def test_without_gold_passages_nothing_is_contradicted():
     assert sound(review("X", "accept"))
-    assert not contradicts(judgements_of(review("X", "accept")), dspy.Example(question="q"))
+    assert not contradicts(noted(review("X", "accept")).judgements, dspy.Example(question="q"))
 
 
 def test_kinds():
     actions = ("accept", "search", "reject")
-    assert [kind_of(review("A", action)) for action in actions] == ["accept", "search", "reject after facts"]
-    assert [kind_of(review("A", action, PAPER_TREE)) for action in actions] == list(actions)
-    assert [kind_of(filtering("AB", kept)) for kept in ([1, 2], [2], [], [7])] == ["all", "some", "none", "none"]
+    assert [noted(review("A", action)).kind for action in actions] == ["accept", "search", "reject after facts"]
+    assert [noted(review("A", action, PAPER_TREE)).kind for action in actions] == list(actions)
+    assert [noted(filtering("AB", kept)).kind for kept in ([1, 2], [2], [], [7])] == ["all", "some", "none", "none"]
     tracing = last_step(SearChain().tracing, {"final_content": "So.", "answer": "a"}, path=[], **ASKED)
-    assert [kind_of(step) for step in (fusion(), tracing)] == ["", "cites"]
+    assert [noted(step).kind for step in (fusion(), tracing)] == ["", "cites"]
 
 
 def test_what_is_noted_on_a_reply_is_in_no_demonstration():
@@ -149,7 +148,7 @@ def test_kinds_take_turns():
 def test_the_first_demonstrations_of_a_review_are_of_different_kinds():
     trace = [review("G", "search"), review("G", "search"), review("X", "accept"), review("X", "reject")]
     trace += [review("G", "accept"), review("X", "reject")]
-    kinds = [kind_of(step) for step in select_demonstrations(trace, example("G"))]
+    kinds = [noted(step).kind for step in select_demonstrations(trace, example("G"))]
     assert kinds == ["search", "reject after facts", "accept", "search", "reject after facts"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 
-from questree.programs.demonstrations import is_exemplary
+from questree.programs.demonstrations import noted
 from questree.programs.evidence_chain import EvidenceChain, EvidenceChainSettings
 from questree.retrieval import Passage, Retriever
 
@@ -180,4 +180,4 @@ def test_a_reading_that_numbers_a_passage_wrongly_is_no_demonstration(ask, passa
     with dspy.context(trace=[]):
         ask(reads({**DIED, "passage": passage}), found=ALL)
         (step,) = dspy.settings.trace
-    assert is_exemplary(step) is exemplary
+    assert noted(step).exemplary is exemplary

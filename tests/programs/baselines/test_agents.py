@@ -13,7 +13,7 @@ from questree import program
 from questree.programs.baselines.flare import masked
 from questree.programs.baselines.multi_hop import taken_down
 from questree.programs.baselines.search_agent import in_tags
-from questree.programs.demonstrations import contradicts, is_exemplary, judgements_of, kind_of
+from questree.programs.demonstrations import contradicts, noted
 from questree.programs.modules.searches import up_to_search
 
 Q = "Which river?"
@@ -108,16 +108,16 @@ def test_a_query_that_was_made_before_ends_the_search_of_multi_hop_summaries(run
 
 
 def test_notes_of_a_passage_without_a_gold_title_are_no_demonstration():
-    def noted(text: str):
+    def taking(text: str):
         module = partial(taken_down, program("multi-hop", retriever=TableRetriever({})).new_notes)
         given = {"question": Q, "notes": [], "query": "q", "before": titled("A"), "found": titled("AB")}
         return last_step(module, notes(text), **given)
 
     gold = dspy.Example(gold_titles=("A",))
-    judged = judgements_of(noted("It is so [2]."))
+    judged = noted(taking("It is so [2].")).judgements
     assert [(one.passages, one.kept) for one in judged] == [(titled("B"), True)]  # A was judged before
     assert contradicts(judged, gold)
-    assert not contradicts(judgements_of(noted("It is so [1].")), gold)
+    assert not contradicts(noted(taking("It is so [1].")).judgements, gold)
 
 
 def reasons(text: str, search: str | None = None, answer: str | None = None) -> dict[str, object]:
@@ -320,7 +320,7 @@ def test_a_sentence_of_flare_that_turned_out_wrong_is_no_demonstration(thought, 
     replies = [doubts("He was born in Vienna.", "Vienna"), {"thought": thought}, {"answer": "x"}]
     with dspy.context(trace=[]):
         run("flare", *replies, found=found, max_thoughts=1)
-        assert is_exemplary(dspy.settings.trace[0]) is taught
+        assert noted(dspy.settings.trace[0]).exemplary is taught
 
 
 @pytest.mark.parametrize(("said", "query"), [(["none"], None), (['"1883"', "*Prague*"], "He was born in in .")])
@@ -361,7 +361,7 @@ def test_a_masked_sentence_has_no_uncertain_words(sentence, uncertain, query):
 def test_a_tentative_sentence_is_of_a_kind(reply, kind, shown):
     module = program("flare", retriever=TableRetriever({})).tentative
     step = last_step(module, reply, question=Q, answer_style="short", thoughts=[])
-    assert (kind_of(step), is_exemplary(step)) == (kind, shown)
+    assert (noted(step).kind, noted(step).exemplary) == (kind, shown)
 
 
 @pytest.mark.parametrize(

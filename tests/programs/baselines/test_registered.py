@@ -14,7 +14,7 @@ from questree.lm.failure import CannotAskError, counting_failures
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
-from questree.programs.demonstrations import is_exemplary, kind_of
+from questree.programs.demonstrations import noted
 from questree.retrieval.base import check_query
 from questree.simulate import Traits, simulated_lm
 from questree.simulate.engine import SimulatedEngine
@@ -139,18 +139,18 @@ TOLD = {"final_content": "So.", "answer": "Prague"}
 )
 def test_demonstrations_can_show_each_kind_of_step(name, replies, kinds):
     """A predictor whose replies differ in kind, such as going on and ending, should be shown both."""
-    assert [kind_of(step) for step in steps(built(name), *replies, question=Q)] == kinds
+    assert [noted(step).kind for step in steps(built(name), *replies, question=Q)] == kinds
 
 
 @pytest.mark.parametrize(("thought", "shown"), [("In Prague.", True), ("In Prague. On a river.", False), (" ", False)])
 def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
     module = built("ircot").next_thought
     step = last_step(module, {"thought": thought}, question=Q, answer_style="short", passages=[], thoughts=[])
-    assert is_exemplary(step) == shown
+    assert noted(step).exemplary == shown
 
 
 @pytest.mark.parametrize(("edited", "kind"), [("Prague.", "changed"), ("vienna", "same")])
 def test_an_edit_changes_the_sentence_or_leaves_it(edited, kind):
     replies = {"query": Q}, {"edited": edited, "references": []}
     step = last_step(built("verify-and-edit").verify, *replies, question=Q, sentence="Vienna.")
-    assert kind_of(step) == kind
+    assert noted(step).kind == kind
