@@ -1,7 +1,8 @@
-"""Multi-hop search with notes, the program of DSPy's own tutorial."""
+"""Multi-hop search with notes, as DSPy's own tutorial has it, or with a summary of each hop, as LangProBe has it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import dspy
@@ -14,6 +15,7 @@ from ...metrics import marked_fragments
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
+from ...signatures.summaries import AnswerFromSummaries, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import Judgement, note
 from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
@@ -55,16 +57,17 @@ class MultiHop(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search and take notes until nothing is missing, then answer; ``passages`` are those noted."""
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
-        queries: dict[str, int] = {}
+        queries, kind = dict[str, int](), "begins"  # how many notes each query led to
         for hop in range(1, self.settings.hops + 1):
-            query = self.next_query(question, notes, queries)
+            made = [f"{query} → {count or 'no'} note{'s' * (count != 1)}" for query, count in queries.items()]
+            query = next_query(self.hop_query, queries, kind, question=question, notes=notes, queries=made)
             if not query:
                 break
             found = self.retrieve(query, self.settings.k)
             last = tree.add_search(last, query, found, round=hop)
             asked = {"question": question, "notes": notes, "query": query}
             new = taken_down(self.new_notes, passages, found, **asked)
-            queries[query] = len(new)
+            queries[query], kind = len(new), "goes on" if new else "asks again"
             notes = [*notes, *new]
             passages = distinct([passages, found])
         given = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
@@ -72,19 +75,70 @@ class MultiHop(Program):
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
         return answered(tree, answer, content, references, passages=noted, notes=tuple(notes))
 
-    def next_query(self, question: str, notes: list[str], queries: dict[str, int]) -> str:
-        """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.
 
-        One that was made before is no demonstration. ``queries`` tells how many notes came of each.
-        """
-        made = [f"{query} → {count or 'no'} note{'s' * (count != 1)}" for query, count in queries.items()]
-        reply = call(self.hop_query, question=question, notes=notes, queries=made)
-        query = query_or_none(reply.query) or ""
-        repeats = query.casefold() in map(str.casefold, queries)
-        failed = bool(queries) and not list(queries.values())[-1]
-        kind = "ends" if not query else "asks again" if failed else "goes on" if notes else "begins"
-        note(reply, kind, exemplary=not repeats)
-        return "" if repeats else query
+class MultiHopSummariesSettings(ProgramSettings):
+    """How it searches; the defaults are those of LangProBe's program for HotpotQA. That for HoVer has three hops.
+
+    Attributes:
+        hops: searches, one after another; the first is for the question itself.
+        k: passages that a search retrieves.
+    """
+
+    hops: int = Field(default=2, ge=1)
+    k: int = Field(default=7, ge=1)
+
+
+class MultiHopSummaries(Program):
+    """Multi-hop search with summaries (LangProBe, Tan et al., 2025, arXiv 2502.20315; GEPA compiles it, 2507.19457).
+
+    Each hop retrieves and writes a summary; the next query and the answer come from the summaries. Each hop has its own
+    predictors, so that an optimizer writes instructions for each. Three differences: summaries carry the marks of their
+    passages, which the answer cites; a query that is empty or was made before ends the search; and LangProBe's program
+    for HoVer ends with its third search, where this one summarizes and answers too, with two calls more and the same
+    passages.
+    """
+
+    name = "multi-hop-summaries"
+    Settings = MultiHopSummariesSettings
+    settings: MultiHopSummariesSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: MultiHopSummariesSettings | None = None):
+        super().__init__(retriever, settings)
+        self.hop_summaries = [dspy.Predict(SummarizePassages) for _ in range(self.settings.hops)]
+        self.hop_queries = [dspy.Predict(WriteQueryFromSummaries) for _ in range(self.settings.hops - 1)]
+        self.summaries_answer = dspy.Predict(AnswerFromSummaries)
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Search and summarize until nothing is missing, then answer; ``passages`` are in the order they were found."""
+        question, query, last, tried = tree.question, tree.question, None, [tree.question]
+        summaries, passages = list[str](), list[Passage]()
+        for hop, summarize in enumerate(self.hop_summaries, start=1):
+            if hop > 1:
+                query = next_query(
+                    self.hop_queries[hop - 2], tried, question=question, summaries=summaries, tried=tried
+                )
+                if not query:
+                    break
+                tried.append(query)
+            found = self.retrieve(query, self.settings.k)
+            last = tree.add_search(last, query, found, round=hop)
+            summaries += taken_down(summarize, passages, found, question=question, summaries=summaries)
+            passages = distinct([passages, found])
+        asked = {"question": question, "answer_style": answer_style, "summaries": summaries}
+        answer, content, references = cited_answer(self.summaries_answer, passages, **asked)
+        return answered(tree, answer, content, references, passages=passages, summaries=tuple(summaries))
+
+
+def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on", **inputs: Any) -> str:
+    """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.
+
+    One that was made before is no demonstration. ``kind`` is that of a step that writes a query.
+    """
+    reply = call(predict, **inputs)
+    query = query_or_none(reply.query) or ""
+    repeats = query.casefold() in map(str.casefold, made)
+    note(reply, kind if query else "ends", exemplary=not repeats)
+    return "" if repeats else query
 
 
 def taken_down(predict: dspy.Predict, before: list[Passage], found: list[Passage], **inputs: Any) -> list[str]:

@@ -38,7 +38,7 @@ class NextThought(StepModule):
         return thought, concludes
 
 
-class Writing(StepModule):
+class NextPiece(StepModule):
     """The next piece of a text, up to where it calls for a search (Toolformer, Search-o1)."""
 
     def __init__(self, signature: type[dspy.Signature] = WriteOrSearch) -> None:
@@ -57,8 +57,13 @@ class Writing(StepModule):
         return continuation, search, answer
 
 
+def search_in_text(query: str, result: str) -> str:
+    """Return a search and what it told as a text shows them."""
+    return f"[Search({query}) → {result}]"
+
+
 def up_to_search(text: str) -> tuple[str, str | None]:
-    """Return a text up to where it writes a search into itself, as the prompt shows them, and the query, if any.
+    """Return a text up to where it writes a search into itself, as `search_in_text` does, and the query, if any.
 
     What stands behind it would be taken for what a search told, but the LM made it up.
     """
