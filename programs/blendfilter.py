@@ -140,12 +140,9 @@ class BlendFilter(Program):
         kept = distinct([one.kept for one in filtered])
         samples = self.answer(tree.question, answer_style, kept)
         answers = [answer for answer, *_ in samples]
-        answer, content, references = samples[winner(answers, answer_style)]
         return answered(
             tree,
-            answer,
-            content,
-            references,
+            *samples[winner(answers, answer_style)],
             passages=kept,
             retrieved=distinct([knowledge.passages for knowledge in blended.values()]),
             samples=answers,

@@ -55,8 +55,8 @@ class ChainSearch(ABC):
         """Return the traced answer (algorithm 1, Main)."""
 
     @abstractmethod
-    def help_for(self, node: Node, verdict: Verdict) -> Feedback:
-        """Return the feedback on a node that has no answer."""
+    def help_for(self, verdict: Verdict) -> Help:
+        """Return which help a node gets that has no answer."""
 
     def traverse(self, branch: list[Node]) -> Feedback | None:
         """Return the first feedback that a node of the branch gives rise to, if any (algorithm 1, Traverse)."""
@@ -80,7 +80,7 @@ class ChainSearch(ABC):
         changes = {"found": tuple(found), "stance": verdict.stance, "span": verdict.span}
         node = self.tree.update(node, passage=verdict.passage or node.passage, **changes)
         if node.answer is None:
-            return self.help_for(node, verdict)
+            return Feedback(node, self.help_for(verdict), verdict)
         if self.revises and not node.sure and verdict.remembered and not agree(node.answer, verdict.remembered):
             return Feedback(node, "remember", verdict)
         if verdict.stance == "contradicts":
@@ -225,5 +225,4 @@ class ChainSearch(ABC):
 
     def trace(self) -> dspy.Prediction:
         """Return the answer that the last path leads to, traced to its passages (section 3.2)."""
-        answer, content, references = self.program.tracing(**self.asked, path=self.tree.last_path())
-        return answered(self.tree, answer, content, references)
+        return answered(self.tree, *self.program.tracing(**self.asked, path=self.tree.last_path()))

@@ -50,10 +50,9 @@ class FilledSearChain(ChainSearch):
         further = distinct([node.found, self.find(f"{node.query} {node.answer}")])[len(node.found) :]
         return [passage for passage in further if stands_in(passage.shown(), node.answer)]
 
-    def help_for(self, node: Node, verdict: Verdict) -> Feedback:
-        """Return feedback with what was found, else with what the LM remembers; else the rest is planned anew."""
-        kind: Help = "complete" if verdict.answer else "remember" if verdict.remembered else "revise"
-        return Feedback(node, kind, verdict)
+    def help_for(self, verdict: Verdict) -> Help:
+        """Complete with what was found, else with what the LM remembers; else plan the rest anew."""
+        return "complete" if verdict.answer else "remember" if verdict.remembered else "revise"
 
     def query_of(self, parent: Node | None, step: PlannedStep) -> dict[str, str]:
         """Return the query with the answers of the path filled in, and as it was planned."""

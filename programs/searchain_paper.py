@@ -6,7 +6,7 @@ import dspy
 
 from ..retrieval import Span
 from ..signatures.chain_of_query import PlannedStep
-from .chain_search import ChainSearch, Feedback
+from .chain_search import ChainSearch, Feedback, Help
 from .modules.verdict import Verdict, agree_at_length
 from .tree import Node
 
@@ -40,9 +40,9 @@ class PublishedSearChain(ChainSearch):
             branch = self.continue_chain(branch, feedback)
         return self.trace()
 
-    def help_for(self, node: Node, verdict: Verdict) -> Feedback:
-        """Return feedback that asks for completion, whatever was read (section 3.2, completion)."""
-        return Feedback(node, "complete", verdict)
+    def help_for(self, verdict: Verdict) -> Help:
+        """Ask for completion, whatever was read (section 3.2, completion)."""
+        return "complete"
 
     def continue_chain(self, branch: list[Node], feedback: Feedback) -> list[Node]:
         """Return the branch of the LM's next chain, from the node with feedback on (ChainGenerate)."""

@@ -16,8 +16,8 @@ from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import AnswerWithFindings, WriteSearchQuery
-from ..majority import sample, winner
-from ..modules.answers import cited_answer
+from ..majority import sample
+from ..modules.answers import majority_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered
 from ..tree import Node, ReasoningTree
@@ -75,11 +75,9 @@ class DSP(Program):
             if node.ended == "kept" and node.passage and node.passage.id not in kept:
                 tree.update(node, ended="filtered out")  # the last hop's took its place
         inputs = {"question": tree.question, "answer_style": answer_style, "findings": findings}
-        predict = partial(cited_answer, self.knowledge_answer, context, **inputs)
-        samples = sample(predict, self.settings.samples, self.settings.temperature)
-        answers = [answer for answer, *_ in samples]
-        answer, content, references = samples[winner(answers, answer_style)]
-        return answered(tree, answer, content, references, passages=context, samples=answers)
+        samples, temperature = self.settings.samples, self.settings.temperature
+        chosen, answers = majority_answer(self.knowledge_answer, context, samples, temperature, **inputs)
+        return answered(tree, *chosen, passages=context, samples=answers)
 
     def search(
         self, tree: ReasoningTree, last: Node | None, context: list[Passage], findings: str, hop: int

@@ -80,8 +80,8 @@ class IRCoT(Program):
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
-        answer, content, references = cited_answer(self.knowledge_answer, collected, **inputs)
-        return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
+        told = cited_answer(self.knowledge_answer, collected, **inputs)
+        return answered(tree, *told, passages=collected, thoughts=thoughts)
 
 
 class Adaptive(IRCoT):

@@ -71,9 +71,9 @@ class MultiHop(Program):
             notes = [*notes, *new]
             passages = distinct([passages, found])
         given = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
-        answer, content, references = cited_answer(self.notes_answer, passages, **given)
+        told = cited_answer(self.notes_answer, passages, **given)
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
-        return answered(tree, answer, content, references, passages=noted, notes=tuple(notes))
+        return answered(tree, *told, passages=noted, notes=tuple(notes))
 
 
 class MultiHopSummariesSettings(ProgramSettings):
@@ -125,8 +125,8 @@ class MultiHopSummaries(Program):
             summaries += taken_down(summarize, passages, found, question=question, summaries=summaries)
             passages = distinct([passages, found])
         asked = {"question": question, "answer_style": answer_style, "summaries": summaries}
-        answer, content, references = cited_answer(self.summaries_answer, passages, **asked)
-        return answered(tree, answer, content, references, passages=passages, summaries=tuple(summaries))
+        told = cited_answer(self.summaries_answer, passages, **asked)
+        return answered(tree, *told, passages=passages, summaries=tuple(summaries))
 
 
 def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on", **inputs: Any) -> str:

@@ -66,8 +66,8 @@ class PlanGraph(Program):
                 if number not in lookups:
                     solved[number] = compare(tree, solved, plan[number - 1].asks, queries[number])
         path = [solved[number] for number in sorted(solved)]
-        answer, content, references = self.tracing(question=tree.question, answer_style=answer_style, path=path)
-        return answered(tree, answer, content, references, passages=passages)
+        told = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(tree, *told, passages=passages)
 
     def look_up(self, tree: ReasoningTree, solved: dict[int, Node], queries: dict[int, str]) -> list[Passage]:
         """Search for the queries at once, add a node for each to the tree and to ``solved``, return what was found."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import dspy
@@ -17,8 +17,7 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerStepByStep
 from ...signatures.searches import AnswerByActing
 from ..demonstrations import note
-from ..majority import sample, winner
-from ..modules.answers import cited_answer
+from ..modules.answers import majority_answer
 from ..program import Program, ProgramSettings, answered, answered_from
 from ..references import distinct, numbered_among
 from ..tree import Node, ReasoningTree
@@ -145,15 +144,14 @@ class ReActSelfConsistency(ReAct):
         trajectory, passages, finished = self.act(tree, answer_style)
         if finished:
             return self.extract(tree, answer_style, trajectory, passages)
-        inputs = {"question": tree.question, "answer_style": answer_style}
-        think = partial(cited_answer, self.step_by_step_answer, [], **inputs)
-        samples = sample(think, self.settings.samples, self.settings.temperature)
-        answers = [answer for answer, *_ in samples]
-        answer, content, references = samples[winner(answers, answer_style)]
+        inputs, settings = {"question": tree.question, "answer_style": answer_style}, self.settings
+        chosen, answers = majority_answer(
+            self.step_by_step_answer, [], settings.samples, settings.temperature, **inputs
+        )
         for node in [one for one in tree.nodes if one.ended == "kept"]:
             tree.update(node, ended="filtered out")  # the answer does not rest on what was found
-        tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
-        return answered(tree, answer, content, references, passages=[], samples=answers)
+        tree.grow(None, query=tree.question, answer=chosen[0], source="lm", ended="accepted")
+        return answered(tree, *chosen, passages=[], samples=answers)
 
 
 @lru_cache(maxsize=64)  # DSPy makes a signature anew for each prompt

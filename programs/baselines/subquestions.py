@@ -95,10 +95,8 @@ class Solving(Program):
         self, tree: ReasoningTree, answer_style: AnswerStyle, path: list[Node], solutions: Sequence[Solution]
     ) -> dspy.Prediction:
         """Return the answer that the path leads to; ``passages`` are all that any solution retrieved."""
-        answer, content, references = self.tracing(question=tree.question, answer_style=answer_style, path=path)
-        return answered(
-            tree, answer, content, references, passages=distinct([solution.found for solution in solutions])
-        )
+        told = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(tree, *told, passages=distinct([solution.found for solution in solutions]))
 
 
 class StepsSettings(ProgramSettings):

@@ -20,8 +20,8 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts, AnswerStepByStep
 from ...signatures.verification import AskToVerify, EditSentence
 from ..demonstrations import note
-from ..majority import most_votes, sample, winner
-from ..modules.answers import cited_answer
+from ..majority import most_votes
+from ..modules.answers import majority_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
@@ -84,13 +84,12 @@ class VerifyAndEdit(Program):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Sample chains of thought; verify and edit the majority's if too few of them agree."""
-        inputs = {"question": tree.question, "answer_style": answer_style}
-        think = partial(cited_answer, self.step_by_step_answer, [], **inputs)
-        samples = sample(think, self.settings.samples, self.settings.temperature)
-        answers = [answer for answer, *_ in samples]
-        answer, content, _ = samples[winner(answers, answer_style)]
+        inputs, settings = {"question": tree.question, "answer_style": answer_style}, self.settings
+        (answer, content, _), answers = majority_answer(
+            self.step_by_step_answer, [], settings.samples, settings.temperature, **inputs
+        )
         node = tree.grow(None, query=tree.question, answer=answer, source="lm")
-        if most_votes(answers, answer_style) / len(answers) >= self.settings.threshold:
+        if most_votes(answers, answer_style) / len(answers) >= settings.threshold:
             return answered(tree, answer, content, [], samples=answers)
         return self.edit(tree, node, content, answer_style)
 

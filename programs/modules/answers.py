@@ -11,7 +11,7 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...retrieval import Passage
 from ..demonstrations import note
-from ..majority import Sample
+from ..majority import Sample, sample, winner
 from ..references import kept_all_marks, numbered, settle_marks, supported_by
 from ..streams import Writing
 
@@ -32,3 +32,15 @@ def cited_answer(
     final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), rule)
     note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
     return reply.answer, final_content, references
+
+
+def majority_answer(
+    predict: dspy.Predict, passages: list[Passage], count: int, temperature: float, **inputs: Any
+) -> tuple[Sample, list[str]]:
+    """Call a predictor so many times as `cited_answer` does; return the first sample that the majority agrees with.
+
+    All answers that could be read are returned as well.
+    """
+    samples = sample(partial(cited_answer, predict, passages, **inputs), count, temperature)
+    answers = [answer for answer, *_ in samples]
+    return samples[winner(answers, inputs["answer_style"])], answers
