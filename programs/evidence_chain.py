@@ -17,7 +17,7 @@ from ..signatures import AnswerStyle
 from ..signatures.evidence import ConfirmAnswer
 from .basis import basis
 from .demonstrations import note
-from .modules.facts import EvidenceReading, ReadFact, Reading
+from .modules.facts import EvidenceReading, Findings, ReadFact
 from .program import Program, ProgramSettings, answered
 from .references import distinct, numbers_of, without_copies
 from .tree import Node, ReasoningTree
@@ -66,20 +66,20 @@ class EvidenceChain(Program):
         question, queries, confirmed = tree.question, list[str](), not self.settings.confirm
         shown = self.retrieve(question, self.settings.k)
         last = tree.grow(None, query=question, source="query", found=tuple(shown))
-        reading = Reading([], [], "", False)
+        findings = Findings([], [], "", False)
         for searches_left in reversed(range(self.settings.max_calls)):
-            reading = self.reading(
+            findings = self.reading(
                 question=question,
                 answer_style=answer_style,
-                known=reading.facts,
+                known=findings.facts,
                 passages=shown,
                 queries=queries,
                 searches_left=searches_left,
             )
-            last = grow_facts(tree, last, reading.facts)
-            missing = unlike(reading.missing, [question, *queries])
+            last = grow_facts(tree, last, findings.facts)
+            missing = unlike(findings.missing, [question, *queries])
             if searches_left and not missing and not confirmed:
-                missing = unlike(self.confirm(question, reading), [question, *queries])
+                missing = unlike(self.confirm(question, findings), [question, *queries])
                 confirmed = True
             if not missing:
                 break
@@ -88,36 +88,36 @@ class EvidenceChain(Program):
             for query, passages in zip(missing, found, strict=True):
                 last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
             queries += missing
-            next_shown = without_copies(distinct([named(reading.facts), *found]))
+            next_shown = without_copies(distinct([named(findings.facts), *found]))
             if {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
                 break  # it has read them all
             shown = next_shown
-        return self.conclude(tree, answer_style, reading, shown)
+        return self.conclude(tree, answer_style, findings, shown)
 
-    def confirm(self, question: str, reading: Reading) -> list[str]:
+    def confirm(self, question: str, findings: Findings) -> list[str]:
         """Return a query for what the quotes lack; none if the answer follows from them alone."""
-        quotes = [f"{fact.passage.title}: {fact.support}" for fact in reading.facts if fact.passage and fact.proven]
-        reply = call(self.confirmation, question=question, quotes=quotes, proposed_answer=reading.answer)
+        quotes = [f"{fact.passage.title}: {fact.support}" for fact in findings.facts if fact.passage and fact.proven]
+        reply = call(self.confirmation, question=question, quotes=quotes, proposed_answer=findings.answer)
         note(reply, "follows" if reply.follows else "lacks")
         return [] if reply.follows else queries_in([reply.lacking])
 
     def conclude(
-        self, tree: ReasoningTree, answer_style: AnswerStyle, reading: Reading, shown: list[Passage]
+        self, tree: ReasoningTree, answer_style: AnswerStyle, findings: Findings, shown: list[Passage]
     ) -> dspy.Prediction:
         """Return the facts as sentences with their marks, those from memory apart, and what they come to."""
-        proven = [fact for fact in reading.facts if fact.proven]
+        proven = [fact for fact in findings.facts if fact.proven]
         references, marks = named(proven), dict[str, str]()
         numbers = numbers_of(references)
         for fact in proven:
             if fact.passage:
                 marks[fact.fact] = f"{marks.get(fact.fact, '')}[{numbers[fact.passage.id]}]"
         told = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
-        recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in reading.facts if not fact.proven]
-        answer = reading.answer if reading.sure or not self.settings.abstain else ""
-        said = "So the answer is" if reading.sure else "A guess"
+        recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
+        answer = findings.answer if findings.sure or not self.settings.abstain else ""
+        said = "So the answer is" if findings.sure else "A guess"
         conclusion = [f"{said}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         content = " ".join([*told, *recalled, *conclusion])
-        rests_on = basis(tree, answer, references) if reading.sure else "guess"
+        rests_on = basis(tree, answer, references) if findings.sure else "guess"
         return answered(tree, answer, content, references, passages=distinct([references, shown]), rests_on=rests_on)
 
 

@@ -34,7 +34,7 @@ from .modules.reviews import (
 )
 from .program import MethodSettings, Program, answered
 from .references import distinct, numbered
-from .tree import Action, ReasoningTree
+from .tree import ReasoningTree
 
 Expansion = Literal["review", "direct", "cot", "mpc"]
 
@@ -78,10 +78,6 @@ class Reviewing(Program):
         if settings.expansion == "mpc":
             self.missing_paragraph = dspy.Predict(CompleteParagraphs)
         self.evidence_fusion = EvidenceFusion(settings.fusion)
-
-    def action(self, outcome: ReviewOutcome) -> Action:
-        """Return the action that follows from a review; without relevance pruning, nothing is rejected."""
-        return "search" if outcome.action == "reject" and not self.settings.relevance_pruning else outcome.action
 
     def expand(self, question: str, passages: list[Passage], outcome: ReviewOutcome) -> str | None:
         """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none.

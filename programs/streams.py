@@ -23,8 +23,6 @@ from ..signatures import AnswerStyle
 from .tree import Node, ReasoningTree
 from .tree_views import node_line
 
-Watch = Callable[[ReasoningTree], None]
-
 
 class NodeGrown(Event):
     """A node has grown.
@@ -153,7 +151,9 @@ def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
     }
 
 
-def told_growth(watch: Watch | None) -> Callable[[ReasoningTree, Node, bool], None] | None:
+def told_growth(
+    watch: Callable[[ReasoningTree], None] | None,
+) -> Callable[[ReasoningTree, Node, bool], None] | None:
     """Return what tells each node that grows or changes, and then calls the watch; None if nobody wants to know.
 
     A program that another one asks for the same question tells nothing: a stream is of one tree, that of the outer one.

@@ -55,10 +55,12 @@ class TreeSearch:
     def visit(self, node: Node) -> Visit:
         """Review the node's path; if more is needed, find the query and retrieve with it (section 3.2)."""
         path, tried = self.tree.paragraphs_to(node), list(dict.fromkeys(one.query for one in self.tree.nodes))
-        outcome = self.program.paragraph_review(
+        outcome: ReviewOutcome = self.program.paragraph_review(
             question=self.tree.question, answer_style=self.answer_style, passages=path, tried=tried
         )
-        action: Action = self.program.action(outcome)
+        action = outcome.action
+        if action == "reject" and not self.settings.relevance_pruning:
+            action = "search"
         if action != "search":
             return Visit(outcome, action, "accepted" if action == "accept" else "rejected")
         if stop := self.stop(node):

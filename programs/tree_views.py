@@ -42,9 +42,8 @@ def as_mermaid(tree: ReasoningTree) -> str:
     behind = {node.id for node in tree.nodes_behind_answer()}
     lines = ["flowchart TD", f'  root(["{_mermaid(tree.question)}"])']
     for node in tree.nodes:
-        label = (
-            f"{_mermaid(_asked(node))}<br/><b>{_mermaid(_answer(node))}</b><br/><i>{_mermaid(state_of(node, tree))}</i>"
-        )
+        view = node_view(node, tree)
+        label = f"{_mermaid(view.asked)}<br/><b>{_mermaid(view.answer)}</b><br/><i>{_mermaid(view.state)}</i>"
         lines.append(f'  n{node.id}["{label}"]')
         lines.append(f"  {'root' if node.parent is None else f'n{node.parent}'} --> n{node.id}")
     lines += [f"  class n{node.id} {kind_of(node) if node.id in behind else 'left'}" for node in tree.nodes]
@@ -57,11 +56,12 @@ def as_mermaid(tree: ReasoningTree) -> str:
 
 def node_line(node: Node, tree: ReasoningTree | None = None) -> str:
     """Return a node as one line: what it asks, its answer, how it stands."""
-    state = _one_line(state_of(node, tree))
+    view = node_view(node, tree)
+    state = _one_line(view.state)
     if is_judged(node):
-        concluded = f" → {_short(_answer(node))}" if _answer(node) else ""
-        return f"{_short(_asked(node))}{concluded}  ({state})"
-    return f"{_one_line(node.query)} → {_one_line(_answer(node))}  ({state})"
+        concluded = f" → {_short(view.answer)}" if view.answer else ""
+        return f"{_short(view.asked)}{concluded}  ({state})"
+    return f"{_one_line(view.asked)} → {_one_line(view.answer)}  ({state})"
 
 
 def _short(text: str) -> str:
@@ -91,7 +91,12 @@ class NodeView(NamedTuple):
 
 def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
     """Return what every view of a tree says of a node, as it stands there: not escaped."""
-    return NodeView(kind=kind_of(node), state=state_of(node, tree), asked=_asked(node), answer=_answer(node))
+    if not is_judged(node):
+        return NodeView(kind_of(node), state_of(node, tree), node.query, "?" if node.answer is None else node.answer)
+    asked = f"{node.blend}: {node.query}" if node.blend else node.query
+    if node.passage is not None:  # the query stands at the node that opened it
+        asked = node.passage.title or node.passage.id
+    return NodeView(kind_of(node), state_of(node, tree), asked, node.answer or node.next_query or "")
 
 
 def given_up(branches: Sequence[Sequence[Node]]) -> str:
@@ -104,25 +109,12 @@ _MOST = 6
 
 
 def _chain(branch: Sequence[Node]) -> str:
-    named = [name for node in branch if (name := _short(_asked(node) if is_judged(node) else _came_to(node)))]
+    named = [name for node in branch if (name := _short(node_view(node).asked if is_judged(node) else _came_to(node)))]
     return " → ".join(named[:_MOST]) + " …" * (len(named) > _MOST)
 
 
 def _came_to(node: Node) -> str:
     return node.answer or (f"{node.query} not found" if node.found else "")
-
-
-def _asked(node: Node) -> str:
-    """Return the query; for a judged paragraph its title, because the query stands at the node that opened it."""
-    if is_judged(node) and node.passage is not None:
-        return node.passage.title or node.passage.id
-    return f"{node.blend}: {node.query}" if node.blend else node.query
-
-
-def _answer(node: Node) -> str:
-    if is_judged(node):
-        return node.answer or node.next_query or ""
-    return "?" if node.answer is None else node.answer
 
 
 def _mermaid(text: str) -> str:

@@ -46,7 +46,7 @@ class ReadFact:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Findings:
     """What one call read.
 
     Attributes:
@@ -77,7 +77,7 @@ class EvidenceReading(StepModule):
         passages: list[Passage],
         queries: list[str],
         searches_left: int,
-    ) -> Reading:
+    ) -> Findings:
         """Return what the LM reads in the passages, those of the known facts (of the call before) among them."""
         reply = call(
             self.read,
@@ -102,7 +102,7 @@ class EvidenceReading(StepModule):
         pairs = zip(facts, (_named(said, shown) for said in given), strict=True)
         sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
         note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
-        return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
+        return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 
 def untagged(fact: Fact) -> Fact:

@@ -48,7 +48,7 @@ _NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None o
 
 @dataclass(frozen=True)
 class ReviewOutcome:
-    """A review, the action that follows from it, the answer or the next query, and a guess of what that would find."""
+    """A review, the action that follows from it, the answer, the next query, and a guess of what that would find."""
 
     review: Review
     action: Action
@@ -88,7 +88,7 @@ class PathReview(StepModule):
         note(reply, kind, judgements, exemplary=(query is None) == supported)
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
-        return ReviewOutcome(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
+        return ReviewOutcome(review, action, answer, query, text_or_none(reply.guess))
 
 
 class ParagraphReview(StepModule):
