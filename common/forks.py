@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from typing import Any
 from weakref import WeakSet
 
-
-class Renewable(Protocol):
-    """Holds connections or threads of its process."""
-
-    def renew(self) -> None:
-        """Begin anew in a forked process: with no connection, and with threads of its own."""
+_held: WeakSet[Any] = WeakSet()
 
 
-_held: WeakSet[Renewable] = WeakSet()
-
-
-def renew_in_forks(holder: Renewable) -> None:
-    """Renew the holder in every process that is forked from now on, as long as it lives."""
+def renew_in_forks(holder: Any) -> None:
+    """Call ``renew()`` of the holder in every process that is forked from now on, as long as it lives."""
     _held.add(holder)
 
 

@@ -15,6 +15,8 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from .errors import QuestreeError, did_you_mean, unknown_name
 
 T = TypeVar("T")
@@ -114,7 +116,7 @@ class Registry(Generic[T]):
 
     def _unknown(self, name: str) -> str:
         told = unknown_name(self.what, name, self.names())
-        if not names_code(name):
+        if not _CODE.fullmatch(name):
             return told
         if importable(name):
             return (
@@ -124,19 +126,11 @@ class Registry(Generic[T]):
         return f"{told} And there is no module {name.partition(':')[0]!r}, installed or in this folder."
 
 
-def names_code(name: str) -> bool:
-    """Return whether a name has the form ``package:name``."""
-    return _CODE.fullmatch(name) is not None
-
-
 def importable(name: str) -> bool:
     """Return whether a name has the form ``package:name`` and the package is installed, or lies in this folder."""
     top = name.partition(":")[0].partition(".")[0]
-    return names_code(name) and (top in sys.modules or find_spec(top) is not None or _lies_here(top))
-
-
-def _lies_here(top: str) -> bool:
-    return os.path.isfile(f"{top}.py") or os.path.isdir(top)
+    lies_here = os.path.isfile(f"{top}.py") or os.path.isdir(top)
+    return bool(_CODE.fullmatch(name)) and (lies_here or top in sys.modules or find_spec(top) is not None)
 
 
 def _imported(name: str) -> Any:
@@ -152,6 +146,25 @@ def _imported(name: str) -> Any:
             raise TypeError(f"{module} has no {path!r}.{did_you_mean(part, public)}")
         found = getattr(found, part)
     return found
+
+
+def settings_of(what: str, kind: Any, given: Mapping[str, Any]) -> Any:
+    """Return the settings of a part, such as ``searchain``, by names and values; their class is one of pydantic's.
+
+    Raises:
+        QuestreeError: if there is no such setting, or a value does not fit; names what there is.
+    """
+    fields = kind.__pydantic_fields__
+    known = ", ".join(f"{name} ({field.default})" for name, field in fields.items())
+    if unknown := [name for name in given if name not in fields]:
+        meant = did_you_mean(unknown[0], fields)
+        raise QuestreeError(f"There is no setting of {what} {unknown[0]!r}.{meant} There are: {known}.")
+    try:
+        return TypeAdapter(kind).validate_python(dict(given))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        told = f"{'.'.join(map(str, fault['loc']))}={fault['input']!r} does not fit: {fault['msg']}"
+        raise QuestreeError(f"{what}: {told}. Its settings are: {known}.") from None
 
 
 _SOURCE = re.compile(r" ?\(([^()]*(?:\([^()]*\)[^()]*)*)\)")

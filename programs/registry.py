@@ -12,11 +12,9 @@ from itertools import product
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationError
-
-from ..common.errors import QuestreeError, did_you_mean
+from ..common.errors import QuestreeError
 from ..common.lazy import PartsByName
-from ..common.registry import Registry
+from ..common.registry import Registry, settings_of
 from .program import Program
 
 logger = logging.getLogger(__name__)
@@ -92,7 +90,7 @@ def build(name: str, settings: Mapping[str, Any], **parts: Any) -> Program:
 
 def build_kind(kind: type[Program], settings: Mapping[str, Any], **parts: Any) -> Program:
     """Build an uncompiled program of this class; as `build`."""
-    checked, taken = _checked(kind, kind.name, settings), _parameters(kind)
+    checked, taken = settings_of(kind.name, kind.Settings, settings), _parameters(kind)
     if "program" in taken:  # it reasons with another program
         parts["program"] = build(checked.of, checked.program, **parts)
     return kind(**{part: value for part, value in parts.items() if part in taken}, settings=checked)
@@ -138,26 +136,10 @@ def takes_retriever(name: str, settings: Mapping[str, Any]) -> bool:
         QuestreeError: as `build` does.
     """
     kind = REGISTRY.known(name)
-    checked = _checked(kind, name, settings)
+    checked = settings_of(name, kind.Settings, settings)
     if "program" in _parameters(kind):
         return takes_retriever(checked.of, checked.program)
     return kind.searches and bool(getattr(checked, "retrieval", True))
-
-
-def _checked(kind: type[Program], name: str, settings: Mapping[str, Any]) -> Any:
-    """Return the program's ``Settings`` with these values; an error names what fits."""
-    try:
-        return kind.Settings(**settings)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        known = ", ".join(f"{field} ({info.default})" for field, info in kind.Settings.model_fields.items())
-        place = ".".join(map(str, problem["loc"]))
-        if problem["type"] == "extra_forbidden":
-            nearest = did_you_mean(place, kind.Settings.model_fields)
-            raise QuestreeError(f"There is no setting of {name} {place!r}.{nearest} There are: {known}.") from None
-        raise QuestreeError(
-            f"{name}: {place}={problem['input']!r}: {problem['msg']}. Its settings are: {known}."
-        ) from None
 
 
 def variants(
@@ -185,7 +167,7 @@ def variants(
         raise QuestreeError(f"{name} has no setting {', '.join(unknown) or 'named'}; vary one of: {known}.")
     if values and len(over) > 1:
         raise QuestreeError("Values can be given for one setting at a time.")
-    base = _checked(kind, name, given or {})
+    base = settings_of(name, kind.Settings, given or {})
     if list(over) == ["preset"]:
         paper = getattr(base, "PAPER", {})
         singly = {f"{key}={_label(value)}": {key: value} for key, value in paper.items() if not _idle_by(base, key)}

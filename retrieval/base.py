@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ..common.errors import IndexRefused, QueryError
-from .contracts import Passages, Retriever, Similarity
+from .contracts import Passages, Retriever
 from .kept_results import Kept
 from .passage import Passage
 
@@ -34,11 +34,7 @@ class WrappingRetriever(Retriever):
         self.members = tuple(members)
         self.name, self.fingerprint = name, fingerprint
         self.remote = any(member.remote for member in members)
-
-    @property
-    def similarity(self) -> Similarity | None:
-        """Return the first member's comparison of texts, or None if no member has one."""
-        return next((member.similarity for member in self.members if member.similarity is not None), None)
+        self.similarity = next(filter(None, (member.similarity for member in members)), None)
 
 
 class IndexRetriever(Retriever):
@@ -83,13 +79,7 @@ class NeuralRetriever(IndexRetriever):
 
     def __init__(self, passages: Passages, fingerprint: str, encoder: Any) -> None:
         super().__init__(passages, fingerprint)
-        self.encoder = encoder
-
-    @property
-    def similarity(self) -> Similarity:
-        """Return the encoder's comparison of texts."""
-        similarity: Similarity = self.encoder.similarity
-        return similarity
+        self.encoder, self.similarity = encoder, encoder.similarity
 
 
 def reopened(connect: Callable[[str], Retriever], name: str, fingerprint: str) -> Retriever:

@@ -12,7 +12,7 @@ from ..common.errors import CheckpointError, IndexRefused
 from ..common.files import file_hash
 from ..common.hub_faults import hub_fault
 from ..common.manifests import json_hash
-from .indexes.contents import CheckpointRecord, IndexManifest
+from .indexes.contents import CheckpointRecord
 
 EMBEDDED = "embedded"
 """The name of the encoder that comes with a package, all-MiniLM-L6-v2, or of the checkpoint that is made from it."""
@@ -66,14 +66,10 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
     return Checkpoint(str(name or EMBEDDED), folder, json_hash(hashes, ascii=True)[:16])
 
 
-def checkpoint_of(index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint]) -> Checkpoint:
-    """Return the checkpoint by which an index was built; ``find`` gives one by its name."""
-    assert manifest.checkpoint is not None
-    return unchanged(index, manifest.checkpoint, find(manifest.checkpoint.name))
-
-
-def unchanged(index: object, built_with: CheckpointRecord, found: Checkpoint) -> Checkpoint:
-    """Return the checkpoint that was found for an index, if it is the one by which the index is built."""
+def checkpoint_of(index: object, built_with: CheckpointRecord | None, find: Callable[[str], Checkpoint]) -> Checkpoint:
+    """Return the checkpoint by which an index was built, as its manifest says; ``find`` gives one by its name."""
+    assert built_with is not None
+    found = find(built_with.name)
     if found.fingerprint != built_with.fingerprint:
         raise IndexRefused(
             f"{index} is stale: it was built with another checkpoint ({built_with.fingerprint}) than {found.folder} "

@@ -47,10 +47,8 @@ class Retriever(ABC):
     place: Callable[[], Retriever] | None = None
     """Opens the same retriever in another process; None for one that has no place of its own."""
 
-    @property
-    def similarity(self) -> Similarity | None:
-        """Return the function that compares texts by the retriever's embeddings: None, for there are none."""
-        return None
+    similarity: Similarity | None = None
+    """Compares texts by the retriever's embeddings; None if it has none."""
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
         """Return the k best passages for the query, best first, with their scores; fewer if no more can be found.

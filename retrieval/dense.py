@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from ..common.errors import QuestreeError
 from .base import Hits, NeuralRetriever
-from .checkpoints import checkpoint_of, unchanged
+from .checkpoints import checkpoint_of
 from .contracts import Passages
 from .indexes.chunks import chunk_count, read_rows
 from .indexes.contents import CheckpointRecord, IndexManifest, PassageStore
@@ -104,13 +104,13 @@ def _write(order: Order) -> Written:
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:
     """Return what encodes chunks in another process."""
-    record = CheckpointRecord(name=name, fingerprint=fingerprint)
-    found = unchanged("The index", record, find_sentence_checkpoint(name))
+    built_with = CheckpointRecord(name=name, fingerprint=fingerprint)
+    found = checkpoint_of("The index", built_with, find_sentence_checkpoint)
     return SentenceEncoder.load(found, Usage(**usage), precision)
 
 
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> DenseRetriever:
-    found = checkpoint_of(folder, manifest, find_sentence_checkpoint)
+    found = checkpoint_of(folder, manifest.checkpoint, find_sentence_checkpoint)
     settings, dim = DENSE.stored(manifest), int(manifest.settings["dim"])
     usage = Usage(**{field: manifest.settings[field] for field in Usage.__dataclass_fields__})
     encoder = SentenceEncoder.load(found, usage, "auto")

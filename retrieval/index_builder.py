@@ -106,7 +106,7 @@ def add_to_index(
             _link(held / kind.work, work.folder / kind.work)
         order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
         if kind.find:
-            order["checkpoint"] = checkpoint_of("The index", manifest, kind.find).name
+            order["checkpoint"] = checkpoint_of("The index", manifest.checkpoint, kind.find).name
         order |= {"cluster": cluster, "report": progress, "before": held}
         _write(work, kind, record, order)
     return folder

@@ -143,7 +143,7 @@ def _built(
     if add:
         add_to_index(source, out, **how)
     else:
-        settings = KINDS[kind].settings_of(values) if values else None
+        settings = KINDS[kind].named_settings(values) if values else None
         build_index(source, out, kind=kind, settings=settings, **order, **how)
     manifest = read_manifest(out)
     size = decimal(sum(file.bytes for file in manifest.files.values()))
@@ -155,14 +155,14 @@ def _uploaded(
     source: "CorpusSource", engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], report: "Report"
 ) -> str:
     """Make or enlarge the index in a collection of Qdrant, and return what is said of it."""
-    from ..retrieval.indexes.index_kind import named_settings
+    from ..common.registry import settings_of
     from ..retrieval.qdrant import upload
     from ..retrieval.qdrant.layout import QdrantSettings
 
     if add:
         manifest = upload.add(source, engine, progress=report)
     else:
-        settings = named_settings("qdrant", QdrantSettings, values)
+        settings = settings_of("qdrant", QdrantSettings, values)
         manifest = upload.upload(source, engine, settings=settings, **order, progress=report)
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}"
     return f"{engine}: {held}; use it with --retriever {quote(engine)}"

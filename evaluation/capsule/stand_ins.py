@@ -12,7 +12,6 @@ from ...common.errors import QuestreeError
 from ...lm.failure import first_line
 from ...programs.modules.reader import LMReader
 from ...retrieval import Retriever
-from ...retrieval.contracts import Similarity
 from ..stored_runs import StoredRun
 
 
@@ -27,12 +26,7 @@ class _Retriever(Retriever):
 
     def __init__(self, facts: Mapping[str, Any], compares: bool):
         self.name, self.fingerprint = str(facts.get("name")), str(facts.get("fingerprint"))
-        self._compares = compares
-
-    @property
-    def similarity(self) -> Similarity | None:
-        """Return a function if the retriever had one."""
-        return _refuse if self._compares else None
+        self.similarity = _refuse if compares else None
 
 
 class _Reader:

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
-from ...common.errors import QuestreeError, did_you_mean
-from ...common.registry import Registry
+from ...common.registry import Registry, settings_of
 from .auto_cot import AutoCoT
 from .base import Job as Job
 from .base import Optimizer as Optimizer
@@ -71,15 +68,5 @@ def optimizer(name: str, **settings: Any) -> Optimizer:
     Raises:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
-    kind = REGISTRY.named(name)
-    for setting in settings:
-        if setting not in kind.model_fields:
-            known = ", ".join(f"{key} ({field.default})" for key, field in kind.model_fields.items())
-            raise QuestreeError(
-                f"{name} has no setting {setting!r}.{did_you_mean(setting, kind.model_fields)} It has: {known}."
-            )
-    try:
-        return kind(**settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise QuestreeError(f"{name}: {first['loc'][0]}={first['input']!r} does not fit: {first['msg']}.") from error
+    made: Optimizer = settings_of(name, REGISTRY.named(name), settings)
+    return made

@@ -129,8 +129,9 @@ def _passages(path: Path, form: CorpusFormat | None, seen: set[str], bad: list[B
             if parse is None:
                 known = (one for one in FORMATS.values() if one.recognises(uncompressed(path), text))
                 form = form or next(known, JSON_LINES)
-                parse, is_header = form.parser(text)
-                if is_header:
+                below = form.below(text)
+                parse = below or form.parse
+                if below:
                     continue
             for passage in parse(text, number):
                 if passage.id in seen:

@@ -52,19 +52,16 @@ class CorpusFormat:
     Attributes:
         name: as in ``--format``.
         recognises: tells whether a file of that name, with that first line, has this form.
-        parser: gives, by the first line, how lines are parsed, and whether that line is a header.
+        parse: of a line.
         lines: gives the lines of a corpus; by default those of one file.
+        below: gives, by a first line that is a header, how the lines below it are parsed; None of another first line.
     """
 
     name: str
     recognises: Callable[[Path, str], bool]
-    parser: Callable[[str], tuple[Parse, bool]]
+    parse: Parse
     lines: Callable[[Path], Iterator[Line]] = numbered
-
-
-def same_for_all(parse: Parse) -> Callable[[str], tuple[Parse, bool]]:
-    """Return the parser of a form without headers, whose lines are all parsed alike."""
-    return lambda first: (parse, False)
+    below: Callable[[str], Parse | None] = lambda first: None
 
 
 def passage_of(id_: str, text: str, title: str) -> Passage:

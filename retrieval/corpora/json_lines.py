@@ -9,16 +9,16 @@ from typing import TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from ..passage import Passage
-from .corpus_format import BadText, CorpusFormat, passage_of, same_for_all
+from .corpus_format import BadText, CorpusFormat, passage_of
 
 
-class Row(BaseModel):
+class JsonLine(BaseModel):
     """A line of a form: nothing is converted, and unknown fields are passed over."""
 
     model_config = ConfigDict(strict=True)
 
 
-class Article(Row):
+class Article(JsonLine):
     """An article whose text is in pieces."""
 
     id: str | int
@@ -26,16 +26,16 @@ class Article(Row):
     text: list[str]
 
 
-class _Line(Row):
+class _Line(JsonLine):
     id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "_id"))
     title: str | None = None
     text: str
 
 
-R = TypeVar("R", bound=Row)
+L = TypeVar("L", bound=JsonLine)
 
 
-def read_row(kind: type[R], line: str) -> R:
+def read_line(kind: type[L], line: str) -> L:
     """Return what a line of JSON holds.
 
     Raises:
@@ -50,7 +50,7 @@ def read_row(kind: type[R], line: str) -> R:
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
-    row = read_row(_Line, line)
+    row = read_line(_Line, line)
     yield passage_of(str(number if row.id is None else row.id), row.text, row.title or "")
 
 
@@ -60,4 +60,4 @@ def is_json(path: Path, first: str) -> bool:
     return suffix in (".jsonl", ".json", ".ndjson") or (suffix != ".tsv" and first.lstrip().startswith("{"))
 
 
-JSON_LINES = CorpusFormat("jsonl", is_json, same_for_all(_passages))
+JSON_LINES = CorpusFormat("jsonl", is_json, _passages)

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from ..passage import Passage
-from .corpus_format import CorpusFormat, passage_of, same_for_all
-from .json_lines import Article, read_row
+from .corpus_format import CorpusFormat, passage_of
+from .json_lines import Article, read_line
 
 WORDS = 100
 _HEADING, _BULLET = "Section::::", "BULLET::::-"
@@ -26,7 +26,7 @@ class _Article(Article):
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield ``ID-0``, ``ID-1`` …; nothing for an article without text."""
-    article = read_row(_Article, line)
+    article = read_line(_Article, line)
     words = _words(article.title, article.text)
     for part, first in enumerate(range(0, len(words), WORDS)):
         yield passage_of(f"{article.id}-{part}", " ".join(words[first : first + WORDS]), article.title)
@@ -39,8 +39,4 @@ def _words(title: str, paragraphs: list[str]) -> list[str]:
     return [word for paragraph in kept for word in paragraph.replace(_BULLET, " ").split()]
 
 
-KILT = CorpusFormat(
-    "kilt",
-    lambda path, first: '"wikipedia_title"' in first,
-    same_for_all(_passages),
-)
+KILT = CorpusFormat("kilt", lambda path, first: '"wikipedia_title"' in first, _passages)

@@ -22,8 +22,10 @@ def _plain(line: str, number: int) -> Iterable[Passage]:
     yield _passage(line.split("\t"), (0, 1, 2))
 
 
-def _quoted(columns: Columns) -> Parse:
+def _below(header: str) -> Parse | None:
     """Return how lines below a header are parsed: as Python's csv module writes them, which DPR uses."""
+    if (columns := _columns(header)) is None:
+        return None
 
     def parse(line: str, number: int) -> Iterable[Passage]:
         if _QUOTE not in line:  # most lines; csv would take them apart at the tabs too
@@ -55,7 +57,7 @@ def _passage(cells: list[str], columns: Columns) -> Passage:
     return passage_of(cells[of_id], cells[of_text], title)
 
 
-def _header(first: str) -> Columns | None:
+def _columns(first: str) -> Columns | None:
     """Return where a header says that id, text and title stand; None if the line is no header."""
     names = [cell.strip().strip(_QUOTE).strip().lower() for cell in first.split("\t")]
     of_id = [place for place, name in enumerate(names) if name in _IDS]
@@ -70,13 +72,9 @@ def _header(first: str) -> Columns | None:
     return None
 
 
-def _parser(first: str) -> tuple[Parse, bool]:
-    columns = _header(first)
-    return (_plain, False) if columns is None else (_quoted(columns), True)
-
-
 TSV = CorpusFormat(
     "tsv",
     lambda path, first: path.suffix.lower() == ".tsv" or ("\t" in first and not is_json(path, first)),
-    _parser,
+    _plain,
+    below=_below,
 )

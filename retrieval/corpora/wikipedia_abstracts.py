@@ -14,13 +14,13 @@ from typing import BinaryIO, cast
 
 from ...common.errors import CorpusError
 from ..passage import Passage
-from .corpus_format import TROUBLE, CorpusFormat, Line, numbered, passage_of, same_for_all
-from .json_lines import Article, read_row
+from .corpus_format import TROUBLE, CorpusFormat, Line, numbered, passage_of
+from .json_lines import Article, read_line
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield the abstract; nothing for an article without one."""
-    article = read_row(Article, line)
+    article = read_line(Article, line)
     if text := "".join(article.text).strip():
         yield passage_of(str(article.id), text, article.title)
 
@@ -68,6 +68,6 @@ def is_archive(path: Path) -> bool:
 HOTPOTQA = CorpusFormat(
     "hotpotqa",
     lambda path, first: is_archive(path) or '"charoffset"' in first,
-    same_for_all(_passages),
+    _passages,
     _lines,
 )

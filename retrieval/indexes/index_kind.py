@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from ...common.errors import QuestreeError, unknown_name
+from ...common.errors import QuestreeError
+from ...common.registry import settings_of
 from ..base import IndexRetriever
 from ..passage import Passage
 from .contents import CheckpointRecord, CorpusRecord, IndexManifest, PassageStore, write_passages
@@ -128,22 +127,10 @@ class IndexKind:
         if self.settings is None:
             return None
         stored = {field.name: manifest.settings[field.name] for field in fields(self.settings)}
-        return named_settings(self.name, self.settings, stored)
+        return settings_of(self.name, self.settings, stored)
 
-    def settings_of(self, given: Mapping[str, Any]) -> Any:
+    def named_settings(self, given: Mapping[str, Any]) -> Any:
         """Return the settings of these names and values."""
         if self.settings is None:
             raise QuestreeError(f"An index of kind {self.name} has no settings.")
-        return named_settings(self.name, self.settings, given)
-
-
-def named_settings(kind: str, settings: type[Any], given: Mapping[str, Any]) -> Any:
-    """Return the settings of a kind by names and values."""
-    known = [field.name for field in fields(settings)]
-    if unknown := [name for name in given if name not in known]:
-        raise QuestreeError(unknown_name(f"setting of {kind}", unknown[0], known))
-    try:
-        return TypeAdapter(settings).validate_python(dict(given))
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise QuestreeError(f"{fault['loc'][0]}={fault['input']!r} does not fit: {fault['msg']}.") from None
+        return settings_of(self.name, self.settings, given)

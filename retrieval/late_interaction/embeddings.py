@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checkpoints import EMBEDDED, checkpoint_of, unchanged
+from ..checkpoints import EMBEDDED, checkpoint_of
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import CheckpointRecord, IndexManifest
 from ..indexes.encoding import encode_corpus
@@ -41,8 +41,8 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> tupl
 
 def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:
     """Return what encodes chunks in another process."""
-    found = unchanged("The index", CheckpointRecord(name=name, fingerprint=fingerprint), find_checkpoint(name))
-    return _packing(Encoder.load(found, precision), nbits)
+    built_with = CheckpointRecord(name=name, fingerprint=fingerprint)
+    return _packing(Encoder.load(checkpoint_of("The index", built_with, find_checkpoint), precision), nbits)
 
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
@@ -51,7 +51,7 @@ def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
 
 def encoder_of(folder: Path, manifest: IndexManifest) -> Encoder:
     """Return the encoder of an index."""
-    found = checkpoint_of(folder, manifest, find_checkpoint)
+    found = checkpoint_of(folder, manifest.checkpoint, find_checkpoint)
     return EmbeddedQueries(found) if found.name == EMBEDDED else Encoder.load(found)
 
 

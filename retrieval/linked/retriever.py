@@ -17,7 +17,7 @@ from ...common.errors import IndexRefused, QuestreeError
 from ...common.files import in_turn
 from ..base import Hits, IndexRetriever
 from ..bm25 import BM25, BM25Retriever, BM25Settings
-from ..contracts import Retriever, Similarity
+from ..contracts import Retriever
 from ..index_builder import add_to_index, build_index
 from ..index_folder import load_index
 from ..indexes.contents import IndexManifest, PassageStore, corpus_hash, read_manifest
@@ -46,13 +46,8 @@ class LinkedRetriever(IndexRetriever):
     ) -> None:
         rule = f"linked 2 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
         super().__init__(words.passages, hashlib.sha256(rule.encode()).hexdigest()[:16])
-        self.name, self.remote = f"linked {base.name}", base.remote
+        self.name, self.remote, self.similarity = f"linked {base.name}", base.remote, base.similarity
         self.base, self.words, self.links, self.choice, self.choice_file = base, words, links, choice, choice_file
-
-    @property
-    def similarity(self) -> Similarity | None:
-        """Return the linked retriever's comparison of texts."""
-        return self.base.similarity
 
     def over(self, base: Retriever) -> LinkedRetriever:
         """Return the same links and choice over another retriever of these passages."""

@@ -10,7 +10,7 @@ from ...common.errors import IndexRefused
 from ..base import check_search, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
-from ..contracts import Retriever, Similarity
+from ..contracts import Retriever
 from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
@@ -49,14 +49,10 @@ class QdrantRetriever(Retriever):
         self.remote = self._collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])
         self._words = BM25Settings(**manifest.settings["bm25"])
-        self.encoder = Encoder.load(checkpoint_of(address, manifest, find_checkpoint))
+        self.encoder = Encoder.load(checkpoint_of(address, manifest.checkpoint, find_checkpoint))
+        self.similarity = self.encoder.similarity
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
         self.place = partial(reopened, QdrantRetriever, str(self._collection.address), self.fingerprint)
-
-    @property
-    def similarity(self) -> Similarity:
-        """Return the encoder's comparison of texts."""
-        return self.encoder.similarity
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would."""

@@ -91,7 +91,7 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
         raise IndexRefused(f"{address} is unfinished: run the command that began it again, and then add to it.")
     behind = base.corpus, collection.passages(base.corpus.passages)
     with _stored(source, progress, behind) as (record, passages):
-        encoder = Encoder.load(checkpoint_of(address, base, find_checkpoint), base.settings["precision"])
+        encoder = Encoder.load(checkpoint_of(address, base.checkpoint, find_checkpoint), base.settings["precision"])
         chosen, mean = QdrantSettings(**base.settings["qdrant"]), base.settings["mean_length"]
         manifest = _manifest(record, encoder, chosen, mean)
         if there.finished:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from ...common.forks import renew_in_forks
 from ..base import check_search, reopened
-from ..contracts import Retriever, Similarity
+from ..contracts import Retriever
 from ..passage import Passage
 from .access import TOKEN_VARIABLE, is_loopback, read_token
 from .remote_requests import (
@@ -58,6 +58,7 @@ class RemoteRetriever(Retriever):
         renew_in_forks(self)
         self._health = self._ask(Health, "/health")
         self.name, self.fingerprint = self._health.name, self._health.fingerprint
+        self.similarity = self._likeness if self._health.similarity else None
         self.place = partial(reopened, RemoteRetriever, self.address, self.fingerprint)
 
     def renew(self) -> None:
@@ -74,11 +75,6 @@ class RemoteRetriever(Retriever):
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-    @property
-    def similarity(self) -> Similarity | None:
-        """Return the comparison of texts by the server's retriever, or None if it has none."""
-        return self._similarity if self._health.similarity else None
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would; requests have a bounded size.
@@ -102,16 +98,16 @@ class RemoteRetriever(Retriever):
                 raise self._unusable("passages that are not in the order of their scores")
         return found
 
-    def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+    def _likeness(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         if not texts or not others:
             return [[] for _ in texts]
         rows: list[list[float]] = []
         for some in _parts(texts, _TEXTS_TOGETHER):
-            parts = [self._likeness(some, part) for part in _parts(others, _TEXTS_TOGETHER)]
+            parts = [self._likeness_of_few(some, part) for part in _parts(others, _TEXTS_TOGETHER)]
             rows += [list(chain(*row)) for row in zip(*parts, strict=True)]
         return rows
 
-    def _likeness(self, texts: list[str], others: list[str]) -> list[list[float]]:
+    def _likeness_of_few(self, texts: list[str], others: list[str]) -> list[list[float]]:
         rows = self._ask(Likeness, "/similarity", Compare(texts=texts, others=others)).rows
         if [len(row) for row in rows] != [len(others)] * len(texts):
             raise self._unusable("rows that do not fit the texts compared")

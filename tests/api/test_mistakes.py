@@ -48,7 +48,7 @@ MISTAKES = [
     ("index a.jsonl --out ix --add --overwrite", "added to as it was built"),
     ("index a.jsonl --out ix --add --set k1=1", "added to as it was built"),
     ("index a.jsonl --out ix --set k1=1", "name it with --kind"),
-    ("index a.jsonl --out ix --kind bm25 --set nbits=1", "no setting of bm25 'nbits'. There are: k1, b, without_sto"),
+    ("index a.jsonl --out ix --kind bm25 --set nbits=1", "no setting of bm25 'nbits'. There are: k1 (1.2), b (0.7"),
     ("index a.jsonl --out ix --kind exact --set nbits=1", "kind exact has no settings"),
     ("index a.jsonl --out ix --kind colbert --set nbits=3", "nbits=3 does not fit: Input should be 1, 2, 4 or 8"),
     ("index a.jsonl --out ix --kind bm25 --set k1=much", "k1='much' does not fit"),

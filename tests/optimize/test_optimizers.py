@@ -197,7 +197,11 @@ def test_it_is_said_when_the_metric_accepts_nothing(mini, caplog):
     ("name", "settings", "said"),
     [
         ("mipr", {}, r"Did you mean 'mipro'\? There are: labeled-few-shot"),
-        ("ensemble", {"candidate": 3}, r"no setting 'candidate'\. Did you mean 'candidates'\?.*max_rounds \(1\)"),
+        (
+            "ensemble",
+            {"candidate": 3},
+            r"no setting of ensemble 'candidate'.*'candidates'\?.*max_rounds \(1\)",
+        ),
         ("bootstrap-random-search", {"candidates": 0}, "candidates=0 does not fit"),
         ("ensemble", {"max_bootstrapped_demos": 0}, "max_bootstrapped_demos=0 does not fit"),
         ("ensemble", {"stop_at_score": 80}, "stop_at_score=80 does not fit"),

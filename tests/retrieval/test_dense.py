@@ -113,7 +113,7 @@ def test_a_window_that_the_encoder_has_not_is_refused(window, sentence_folder, p
 )
 def test_a_setting_that_means_nothing_is_refused(kind, values):
     with pytest.raises(QuestreeError, match=f"{next(iter(values))}=.* does not fit: Input should be"):
-        KINDS[kind].settings_of(values)
+        KINDS[kind].named_settings(values)
 
 
 # The index folder

@@ -101,7 +101,7 @@ def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
 
 
 def test_candidates_are_looked_for_with_the_whole_query():
-    encoder = SimpleNamespace(longest_query=8192)
+    encoder = SimpleNamespace(longest_query=8192, similarity=None)
     retriever = plaid.PlaidRetriever([], "", encoder, scorer=None, settings=PlaidSettings())
     with colbert_ready():
         assert retriever._config(k=5, cells=4).query_maxlen == 8192

@@ -13,11 +13,11 @@ import pytest
 from bomb import Bomb
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
+from questree.common.registry import settings_of
 from questree.retrieval import BM25Retriever, Passage, load_index
 from questree.retrieval.base import reopened
 from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.indexes import chunks
-from questree.retrieval.indexes.index_kind import named_settings
 from questree.retrieval.late_interaction.encoder import Encoder
 from questree.retrieval.qdrant import upload as uploading
 from questree.retrieval.qdrant.address import QdrantAddress
@@ -379,7 +379,7 @@ def test_what_is_no_address_is_refused(given):
 @pytest.mark.parametrize("wrong", [{"candidates": 0}, {"shards": 0}, {"replicas": -1}, {"quantization": "int4"}])
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(QuestreeError, match=f"{next(iter(wrong))}=.* does not fit: Input should be"):
-        named_settings("qdrant", QdrantSettings, wrong)
+        settings_of("qdrant", QdrantSettings, wrong)
 
 
 def test_a_folder_serves_one_process(tmp_path, passages, tiny_checkpoint):

@@ -221,15 +221,11 @@ class Comparing(Retriever):
     def __init__(self, *, remote: bool, error: Exception | None = None):
         self.remote, self.error, self.ended = remote, error, threading.Event()
 
-    @property
-    def similarity(self):
-        def compare(texts, others):
-            if self.error:
-                raise self.error
-            self.ended.wait()
-            return [[0.0] * len(others) for _ in texts]
-
-        return compare
+    def similarity(self, texts, others):
+        if self.error:
+            raise self.error
+        self.ended.wait()
+        return [[0.0] * len(others) for _ in texts]
 
     def batch(self, queries, k=1):
         return [[] for _ in queries]
