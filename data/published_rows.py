@@ -149,7 +149,7 @@ def _values(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
             raise QuestreeError(f"{path} is not in a form in which {task.name} is published: {task.files}.")
         try:
             yield from ((f"{path}, entry {number}", entry) for number, entry in enumerate(rows, start=1))
-        except (AttributeError, TypeError) as problem:  # what it is unpacked from is nested otherwise
+        except (AttributeError, KeyError, TypeError) as problem:  # what it is unpacked from is nested otherwise
             raise QuestreeError(f"{path} is not in a form in which {task.name} is published ({problem}).") from problem
     else:
         with _opened(path) as file:

@@ -30,7 +30,6 @@ class HasId(Protocol):
     @property
     def id(self) -> str:
         """Return the id."""
-        ...
 
 
 T = TypeVar("T", bound=HasId)

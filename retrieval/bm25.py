@@ -20,7 +20,7 @@ from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
 from .indexes.contents import IndexManifest, PassageStore, corpus_hash
-from .indexes.index_kind import IndexKind, Order, Written
+from .indexes.index_kind import IndexKind, Order, WrittenIndex
 from .passage import Passage
 
 _FOLDER = "bm25"
@@ -156,10 +156,10 @@ def tokenized(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
     return [[word for word in words_in(text) if word not in left_out] for text in texts]
 
 
-def _write(order: Order) -> Written:
+def _write(order: Order) -> WrittenIndex:
     settings = order.settings or BM25Settings()
     BM25Retriever.write(order.folder, order.passages, settings)
-    return Written(asdict(settings))
+    return WrittenIndex(asdict(settings))
 
 
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> BM25Retriever:

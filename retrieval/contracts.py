@@ -127,11 +127,9 @@ class Reader(Protocol):
     @property
     def read_many(self) -> Callable[[Sequence[tuple[str, Passage]]], list[Span]] | None:
         """Return the function that reads many pairs of query and passage together, or None if it reads each alone."""
-        ...
 
     def __call__(self, query: str, passage: Passage) -> Span:
         """Return the passage's answer to the query, with the reader's confidence."""
-        ...
 
 
 class DuplicateCheck(Protocol):
@@ -139,4 +137,3 @@ class DuplicateCheck(Protocol):
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
         """Return the index in ``seen`` of the query that it repeats, or None."""
-        ...

@@ -21,9 +21,8 @@ from .contracts import Passages
 from .indexes.chunks import chunk_count, read_rows
 from .indexes.contents import CheckpointRecord, IndexManifest, PassageStore
 from .indexes.encoding import encode_corpus
-from .indexes.index_kind import BuildProgress, IndexKind, Order, Written
-from .sentence_encoder import SentenceEncoder, find_sentence_checkpoint
-from .sentence_usage import Pooling, Usage, find_usage
+from .indexes.index_kind import BuildProgress, IndexKind, Order, WrittenIndex
+from .sentence_encoder import Pooling, SentenceEncoder, Usage, find_sentence_checkpoint, find_usage
 
 _VECTORS, _INDEX = "vectors", "dense.faiss"
 _FLAT = "Flat"
@@ -79,7 +78,7 @@ class DenseRetriever(NeuralRetriever):
         return hits
 
 
-def _write(order: Order) -> Written:
+def _write(order: Order) -> WrittenIndex:
     """Encode into chunks, which stay: ``Flat`` searches them, and other indexes are trained on them again."""
     settings: DenseSettings = order.settings or DenseSettings()
     checkpoint = find_sentence_checkpoint(order.checkpoint)
@@ -99,7 +98,7 @@ def _write(order: Order) -> Written:
         _fill(index, settings, order.folder / _VECTORS, len(order.passages))
         faiss.write_index(index, str(order.folder / _INDEX))
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **asdict(settings), **asdict(usage)}
-    return Written(chosen, checkpoint.record, filled)
+    return WrittenIndex(chosen, checkpoint.record, filled)
 
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:

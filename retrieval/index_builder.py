@@ -59,10 +59,10 @@ def build_index(
         QuestreeError: if ``out`` is taken or being built, the disk is full, or the corpus is too small for PLAID.
     """
     chosen_kind(kind, 0)  # refused before the corpus is read
-    order = {"settings": settings, "checkpoint": checkpoint}
+    order = {"settings": settings, "checkpoint": checkpoint, "cluster": cluster, "report": progress}
     with building(Path(out), overwrite=overwrite) as work:
         record = store_corpus(work.folder, _source(corpus), progress)
-        _write(work, chosen_kind(kind, record.passages), record, {**order, "cluster": cluster, "report": progress})
+        _write(work, chosen_kind(kind, record.passages), record, order)
     return Path(out)
 
 
@@ -107,8 +107,7 @@ def add_to_index(
         order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
         if kind.find:
             order["checkpoint"] = checkpoint_of("The index", manifest.checkpoint, kind.find).name
-        order |= {"cluster": cluster, "report": progress, "before": held}
-        _write(work, kind, record, order)
+        _write(work, kind, record, {**order, "cluster": cluster, "report": progress, "before": held})
     return folder
 
 
@@ -126,9 +125,8 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
         checkpoint=written.checkpoint,
         corpus=corpus.model_copy(update={"filled": written.filled}),
     )
-    surplus = kind.work if kind.cannot_add else ""
-    if surplus:
-        work.remove(surplus)
+    if kind.work and kind.cannot_add:
+        work.remove(kind.work)
     seal(work.folder, manifest, without=[MARK])
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 

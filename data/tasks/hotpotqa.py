@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .base import (
@@ -70,10 +71,6 @@ def _joined(sentences: Any) -> str:
     return " ".join(str(sentence).strip() for sentence in sentences).strip() if isinstance(sentences, list) else ""
 
 
-def _read_fullwiki(row: Row) -> Fields:
-    return read_supported(row, paragraphs=False)
-
-
 _DISTRACTOR = Hub(
     id="hotpotqa/hotpot_qa",
     config="distractor",
@@ -101,5 +98,5 @@ HOTPOTQA_FULLWIKI = replace(
     corpus=WIKIPEDIA_2017,
     hub=replace(_DISTRACTOR, config="fullwiki"),
     files="hotpot_train_v1.1.json, hotpot_dev_fullwiki_v1.json",
-    read=_read_fullwiki,
+    read=partial(read_supported, paragraphs=False),
 )

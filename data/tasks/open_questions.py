@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct, words_id
@@ -63,10 +64,6 @@ def _written_list(text: str) -> Any:
         return ast.literal_eval(text)
 
 
-def _read(row: Row) -> Fields:
-    return read_open(row, "nq")
-
-
 NQ = KnownTask(
     name="nq",
     licence="CC BY-SA 3.0",
@@ -82,7 +79,7 @@ NQ = KnownTask(
         columns=("question", "answer"),
     ),
     files="NQ-open.train.jsonl and NQ-open.dev.jsonl, or DPR's biencoder-nq-train.json and biencoder-nq-dev.json",
-    read=_read,
+    read=partial(read_open, prefix="nq"),
     cells=QUESTION_AND_ANSWERS,
 )
 

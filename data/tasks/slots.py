@@ -24,16 +24,8 @@ def readable(question: str) -> str:
     return relation_question(subject.strip(), relation.strip()) if separator else question
 
 
-def _read_zsre(row: Row) -> Fields:
-    return _read(row, distinct(meta(row).get("template_questions") or []))
-
-
-def _read_trex(row: Row) -> Fields:
-    return _read(row, [])
-
-
-def _read(row: Row, templates: list[str]) -> Fields:
-    fields = read_kilt(row)
+def _read(row: Row) -> Fields:
+    fields, templates = read_kilt(row), distinct(meta(row).get("template_questions") or [])
     asked = fields["question"]
     return {
         **fields,
@@ -53,7 +45,7 @@ ZSRE = KnownTask(
     corpus=DPR_PASSAGES,
     hub=kilt_hub("structured_zeroshot"),
     files="structured_zeroshot-train-kilt.jsonl, structured_zeroshot-dev-kilt.jsonl",
-    read=_read_zsre,
+    read=_read,
     readable=readable,
     samples={"searchain": SEARCHAIN_SUBSET},
 )
@@ -65,5 +57,4 @@ TREX = replace(
     sizes={"train": 2_284_168, "dev": 5_000},
     hub=kilt_hub("trex"),
     files="trex-train-kilt.jsonl, trex-dev-kilt.jsonl",
-    read=_read_trex,
 )

@@ -29,13 +29,8 @@ def _read(row: Row) -> Fields:
     }
 
 
-def _unpack(document: Mapping[str, Any]) -> Iterator[Any] | None:
-    articles = document.get("data")
-    return _questions(articles) if isinstance(articles, list) else None
-
-
-def _questions(articles: list[Any]) -> Iterator[Any]:
-    for article in articles:
+def _questions(document: Mapping[str, Any]) -> Iterator[Any]:
+    for article in document["data"]:
         for paragraph in article.get("paragraphs", []):
             for question in paragraph.get("qas", []):
                 yield {**question, "title": article.get("title"), "context": paragraph.get("context")}
@@ -57,5 +52,5 @@ SQUAD = KnownTask(
     ),
     files="train-v1.1.json, dev-v1.1.json",
     read=_read,
-    unpack=_unpack,
+    unpack=_questions,
 )

@@ -70,11 +70,6 @@ def _paragraph(row: Row, name: str) -> Fields:
     return {"title": found.get("title") or name.rpartition("-")[0], "text": found["content"], "is_supporting": True}
 
 
-def _unpack(document: Mapping[str, Any]) -> list[Any] | None:
-    examples = document.get("examples")
-    return examples if isinstance(examples, list) else None
-
-
 def _place(published: Split | None, row: Row, words: str, number: int) -> Split:
     by_hash = split_by_hash(words)
     if "evidence" in row.data:  # the authors' file
@@ -104,7 +99,7 @@ STRATEGYQA = KnownTask(
     files="strategyqa_train.json with strategyqa_train_paragraphs.json, or BIG-bench's task.json",
     read=_read,
     references="paragraphs",
-    unpack=_unpack,
+    unpack=lambda document: document.get("examples"),
     place=_place,
     samples={
         "searchain": Sample(

@@ -7,7 +7,6 @@ Published as ``unfiltered-web-train.json`` and ``unfiltered-web-dev.json`` (``Da
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct
 from .open_questions import QUESTION_AND_ANSWERS, read_open
@@ -34,11 +33,6 @@ def _read(row: Row) -> Fields:
     }
 
 
-def _unpack(document: Mapping[str, Any]) -> list[Any] | None:
-    entries = document.get("Data")
-    return entries if isinstance(entries, list) else None
-
-
 TRIVIAQA = KnownTask(
     name="triviaqa",
     licence="Apache-2.0",
@@ -55,6 +49,6 @@ TRIVIAQA = KnownTask(
     ),
     files="unfiltered-web-train.json and unfiltered-web-dev.json, or DPR's trivia-train.qas.csv and trivia-dev.qas.csv",
     read=_read,
-    unpack=_unpack,
+    unpack=lambda document: document.get("Data"),
     cells=QUESTION_AND_ANSWERS,
 )

@@ -25,6 +25,8 @@ CHUNK = 1024
 """Passages in a chunk: some 30 MB of token embeddings, a quarter of a minute of encoding on two cores."""
 ROWS = ".npy"
 """The end of the names of files of rows."""
+Encoded = tuple[list[int], int, "np.ndarray[Any, Any]"]
+"""The number of rows of each text, how many texts fill the encoder's window, and all rows one behind the other."""
 
 
 class PassageEncoder(Protocol):
@@ -36,21 +38,17 @@ class PassageEncoder(Protocol):
     @property
     def filled(self) -> int:
         """Return how many passages, so far, fill the window; what stands beyond it was not read."""
-        ...
 
     @property
     def dim(self) -> int:
         """Return how many numbers a row has."""
-        ...
 
     @property
     def window(self) -> int:
         """Return how many tokens of a passage are read."""
-        ...
 
     def passages(self, texts: Sequence[str], progress: Callable[[int], None]) -> Iterator[torch.Tensor]:
         """Yield one (rows, dim) tensor for each text, in their order, and report how many more are done."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -105,10 +103,8 @@ def source_of(texts: Sequence[str], encoder: str) -> str:
     return json_hash([encoder, *texts], ascii=True)
 
 
-def encoded(
-    texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None] = lambda _: None
-) -> tuple[list[int], int, np.ndarray[Any, Any]]:
-    """Return the number of rows of each text, how many texts fill the window, and all rows one behind the other."""
+def encoded(texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None] = lambda _: None) -> Encoded:
+    """Return the rows of texts, as the encoder makes them."""
     before = encoder.filled
     matrices = [matrix.numpy() for matrix in encoder.passages(texts, progress)]
     rows = np.ascontiguousarray(np.concatenate(matrices), dtype=encoder.row_type)
@@ -116,11 +112,7 @@ def encoded(
 
 
 def write_chunk(
-    folder: Path,
-    number: int,
-    passages: PassageStore,
-    encode: Callable[[list[str]], tuple[list[int], int, np.ndarray[Any, Any]]],
-    identity: str,
+    folder: Path, passages: PassageStore, identity: str, encode: Callable[[list[str]], Encoded], number: int
 ) -> ChunkRecord:
     """Write what `encode` makes of the texts of a chunk, as `encoded` does; the record, which is returned, last."""
     texts = texts_of(passages, number)

@@ -1,17 +1,27 @@
-"""A corpus encoded once, in chunks that outlive an interruption: in this process, or on a cluster."""
+"""A corpus encoded once, in chunks that outlive an interruption: in this process, or on a cluster.
+
+The workers of a cluster, one for each GPU or for each group of cores, are sent texts and send back rows.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...common.files import make_folder
 from .chunks import (
     ChunkRecord,
+    Encoded,
     PassageEncoder,
     chunk_count,
     encoded,
@@ -22,9 +32,9 @@ from .chunks import (
     texts_of,
     write_chunk,
 )
+from .cluster import Cluster, ClusterError
 from .contents import PASSAGES, PassageStore
 from .index_kind import BuildProgress, Order, Report
-from .workers import encode_on_cluster
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +59,12 @@ def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: st
     remove_others(folder, kept)
     count = _Count(order, encoder, kept.values())
     if missing := [number for number in range(chunk_count(len(passages))) if number not in kept]:
+        write = partial(write_chunk, folder, passages, identity)
         if order.cluster:
-            records = encode_on_cluster(order.cluster, folder, missing, encoder=encoder, load=load, identity=identity)
+            records = _on_cluster(order.cluster, load, encoder, write, missing)
         else:
             encode = partial(encoded, encoder=encoder, progress=count.add)
-            records = (write_chunk(folder, number, passages, encode, identity) for number in missing)
+            records = (write(encode, number) for number in missing)
         with closing(records):  # which ends the workers
             for record in records:
                 count.finish(record)
@@ -112,3 +123,51 @@ class _Count:
         self._add(record)
         self._begun = 0
         self.add(0)
+
+
+def _on_cluster(
+    cluster: Cluster,
+    load: partial[Any],
+    encoder: PassageEncoder,
+    write: Callable[[Callable[[list[str]], Encoded], int], ChunkRecord],
+    chunks: Sequence[int],
+) -> Generator[ChunkRecord, None, None]:
+    """Write chunks that the workers of a cluster encode; their rows must be like those of this process's encoder."""
+    given = {"by": f"{load.func.__module__}:{load.func.__name__}", "values": load.args}
+
+    def encode(texts: list[str]) -> Encoded:
+        return _read(workers.do(json.dumps(texts)), len(texts), encoder)
+
+    with cluster.computing(f"{__name__}:Encoding", given) as workers, ThreadPoolExecutor(workers.number) as threads:
+        try:
+            yield from threads.map(partial(write, encode), chunks)
+        finally:
+            workers.end()  # so that no thread waits for one
+            threads.shutdown(cancel_futures=True)
+
+
+def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> Encoded:
+    """Return the chunk that a worker sent back: its lengths, how many texts fill the window, and its rows."""
+    try:
+        with np.load(io.BytesIO(reply), allow_pickle=False) as sent:
+            lengths, filled, rows = sent["lengths"].tolist(), int(sent["filled"]), sent["rows"]
+        wanted = (sum(lengths), encoder.dim)
+        if len(lengths) != texts or min(lengths) < 1 or rows.shape != wanted or rows.dtype != encoder.row_type:
+            raise ValueError(f"it holds {len(lengths)} passages and {rows.shape} numbers, of {texts} and {wanted}")
+    except Exception as error:  # numpy and zipfile raise many kinds
+        raise ClusterError(f"A worker sent back what is no chunk of {texts} passages: {error}.") from error
+    return lengths, filled, rows
+
+
+class Encoding:
+    """What a worker does: it encodes the texts of a chunk, which are JSON, and returns numpy's archive of its rows."""
+
+    def __init__(self, given: dict[str, Any]):
+        module, _, name = given["by"].partition(":")
+        self._encoder: PassageEncoder = getattr(import_module(module), name)(*given["values"])
+
+    def __call__(self, texts: str) -> bytes:
+        """Encode the texts of a chunk."""
+        lengths, filled, rows = encoded(json.loads(texts), self._encoder)
+        np.savez(sent := io.BytesIO(), lengths=lengths, filled=filled, rows=rows)
+        return sent.getvalue()

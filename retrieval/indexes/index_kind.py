@@ -84,7 +84,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenIndex:
     """What the manifest says of an index beside its corpus; ``load`` knows nothing more.
 
     Its settings are those of the kind (`IndexKind.stored`), and what else was chosen.
@@ -115,7 +115,7 @@ class IndexKind:
 
     name: str
     description: str
-    write: Callable[[Order], Written]
+    write: Callable[[Order], WrittenIndex]
     load: Callable[[Path, IndexManifest, PassageStore], IndexRetriever]
     settings: type[Any] | None = None
     work: str = ""

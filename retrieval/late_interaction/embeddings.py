@@ -13,7 +13,7 @@ from ..checkpoints import EMBEDDED, checkpoint_of
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import CheckpointRecord, IndexManifest
 from ..indexes.encoding import encode_corpus
-from ..indexes.index_kind import Order, Written
+from ..indexes.index_kind import Order, WrittenIndex
 from .checkpoint import find_checkpoint
 from .embedded_queries import EmbeddedQueries
 from .encoder import Encoder
@@ -24,8 +24,8 @@ Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
 """A run of passages: the first of them, their (passages,) lengths, and their (rows, dim), on disk."""
 
 
-def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> tuple[Encoder, Written]:
-    """Encode the passages of an order into its folder; return the encoder, and what the manifest says.
+def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> WrittenIndex:
+    """Encode the passages of an order into its folder; return what the manifest says.
 
     Args:
         nbits: for each dimension of a packed row; None for rows of float16.
@@ -36,7 +36,7 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> tupl
     identity = f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else "")
     load = partial(_loaded, checkpoint.name, checkpoint.fingerprint, encoder.precision, nbits)
     filled = encode_corpus(order, folder, _packing(encoder, nbits), identity, load)
-    return encoder, Written(settings, checkpoint.record, filled)
+    return WrittenIndex(settings, checkpoint.record, filled)
 
 
 def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:

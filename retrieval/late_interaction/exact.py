@@ -153,7 +153,7 @@ def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> Exac
 EXACT = IndexKind(
     "exact",
     "late interaction with every passage: the best there is, for small corpora",
-    lambda order: encode(order)[1],
+    encode,
     _load,
     work=FOLDER,
     find=find_checkpoint,

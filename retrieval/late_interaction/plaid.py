@@ -11,7 +11,7 @@ from typing import Any
 from ..base import Hits, NeuralRetriever
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
-from ..indexes.index_kind import IndexKind, Order, Written
+from ..indexes.index_kind import IndexKind, Order, WrittenIndex
 from .colbert_ai import colbert_ready
 from .embeddings import FOLDER as EMBEDDINGS
 from .embeddings import Embeddings, encode, encoder_of
@@ -64,9 +64,9 @@ class PlaidRetriever(NeuralRetriever):
         )
 
 
-def _write(order: Order) -> Written:
+def _write(order: Order) -> WrittenIndex:
     settings = order.settings or PlaidSettings()
-    _, written = encode(order)
+    written = encode(order)
     embeddings = Embeddings(order.folder / EMBEDDINGS, len(order.passages))
     write_plaid(order.folder / PLAID_FOLDER, embeddings, settings, order.report)
     return replace(written, settings=written.settings | asdict(settings))

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from ..base import Hits, IndexRetriever, NeuralRetriever, best
 from ..bm25 import BM25
 from ..indexes.contents import IndexManifest, PassageStore
-from ..indexes.index_kind import IndexKind, Order, Written
+from ..indexes.index_kind import IndexKind, Order, WrittenIndex
 from .checkpoint import find_checkpoint
 from .embeddings import Embeddings, encode, encoder_of
 from .encoder import Encoder
@@ -101,9 +101,9 @@ def maxsim(query: torch.Tensor, rows: torch.Tensor, lengths: Sequence[int]) -> n
     return scores
 
 
-def _write(order: Order) -> Written:
+def _write(order: Order) -> WrittenIndex:
     settings: RerankSettings = order.settings or RerankSettings()
-    _, written = encode(order, FOLDER, settings.nbits)
+    written = encode(order, FOLDER, settings.nbits)
     gathering = BM25.write(replace(order, settings=None))
     return replace(written, settings=written.settings | asdict(settings) | gathering.settings)
 

@@ -21,7 +21,7 @@ from ..contracts import Retriever
 from ..index_builder import add_to_index, build_index
 from ..index_folder import load_index
 from ..indexes.contents import IndexManifest, PassageStore, corpus_hash, read_manifest
-from ..indexes.index_kind import IndexKind, Order, Report, Written
+from ..indexes.index_kind import IndexKind, Order, Report, WrittenIndex
 from ..lists import Array
 from ..passage import Passage
 from .choice import Choice
@@ -87,7 +87,7 @@ class LinkedRetriever(IndexRetriever):
         return told
 
 
-def _write(order: Order) -> Written:
+def _write(order: Order) -> WrittenIndex:
     written = BM25.write(order)
     words = BM25Retriever.load(order.folder, order.passages, "", BM25Settings(**written.settings))
     before = Links.load(order.before, len(PassageStore(order.before))) if order.before else None

@@ -6,12 +6,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import sleep
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TypeVar
 
 from ...common.errors import QuestreeError
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -58,26 +55,15 @@ def retried(attempt: Callable[[], T], settings: RemoteSettings, *, server: str, 
     Args:
         advice: what to do if the server does not answer.
     """
-    import tenacity
-
-    def pause(state: RetryCallState) -> float:
-        wanted = getattr(state.outcome and state.outcome.exception(), "pause", None)
-        own = settings.first_pause * 2 ** (state.attempt_number - 1) if wanted is None else wanted
-        return float(min(own * random.uniform(1, 1.25), settings.longest_pause))  # chance keeps workers from meeting
-
-    def give_up(state: RetryCallState) -> NoReturn:
-        fault = state.outcome.exception() if state.outcome else None
-        raise RemoteError(
-            f"{server} gave no answer in {state.attempt_number} attempts; the last one: {fault}. {advice}"
-        ) from fault
-
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(TransientFault),
-        stop=tenacity.stop_after_attempt(settings.retries + 1),
-        wait=pause,
-        sleep=sleep,
-        retry_error_callback=give_up,
-    )(attempt)
+    for failed in range(settings.retries + 1):
+        try:
+            return attempt()
+        except TransientFault as fault:
+            last = fault
+        if failed < settings.retries:
+            wanted = settings.first_pause * 2**failed if last.pause is None else last.pause
+            sleep(min(wanted * random.uniform(1, 1.25), settings.longest_pause))  # chance keeps workers from meeting
+    raise RemoteError(f"{server} gave no answer in {failed + 1} attempts; the last one: {last}. {advice}") from last
 
 
 def first_line(problem: object) -> str:

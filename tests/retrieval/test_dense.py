@@ -10,8 +10,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
 from questree.retrieval import KINDS, DenseSettings, Passage, build_index, encoders, load_index, read_manifest
-from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
-from questree.retrieval.sentence_usage import Usage, find_usage
+from questree.retrieval.sentence_encoder import SentenceEncoder, Usage, find_sentence_checkpoint, find_usage
 
 
 def encoder(folder: Path, **usage) -> SentenceEncoder:
