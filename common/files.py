@@ -33,17 +33,15 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
     lock = FileLock(folder / "lock", timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()  # which follows no link
+        held = lock.acquire()  # which follows no link
     except Timeout:
         raise QuestreeError(
             f"Another process is writing {what} in {folder}; wait for it, or name another folder."
         ) from None
     except OSError as error:
         raise QuestreeError(f"Cannot write {what} to {folder}: {error.strerror}; name another folder.") from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager
@@ -56,17 +54,15 @@ def in_turn(lock_file: Path, what: str) -> Iterator[None]:
     lock = FileLock(lock_file)
     try:
         lock_file.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
+        held = lock.acquire(timeout=0)
     except Timeout:
         logger.warning("Another process is %s: waiting until it has ended.", what)
-        lock.acquire()
+        held = lock.acquire()
     except OSError as error:
         why = error.strerror or error
         raise QuestreeError(f"Nothing can be written to {lock_file.parent} ({why}): make it writable.") from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 def new_file(path: Path) -> BinaryIO:

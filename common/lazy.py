@@ -9,7 +9,7 @@ from collections import UserDict
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -55,5 +55,4 @@ class PartsByName(UserDict[str, T]):
         if isinstance(part, str):
             module, _, attribute = part.partition(":")
             part = self.data[key] = getattr(import_module(module, self._package), attribute)
-        found: T = part
-        return found
+        return cast("T", part)

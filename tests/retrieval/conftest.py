@@ -157,7 +157,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, problem: BaseExcepti
 
 @contextmanager
 def interrupted(
-    count: int, problem: BaseException | None = None, match: str = "", error: type[BaseException] | None = None
+    count: int, problem: BaseException | None = None, match: str | None = None, error: type[BaseException] | None = None
 ) -> Iterator[None]:
     """The block ends with an error, as the encoder fails at its passage of that number."""
     with pytest.MonkeyPatch.context() as patch:
