@@ -1,4 +1,4 @@
-"""Tree of Reviews, call by call on hand-made cases (methods: Li et al., 2024, sections 3 and 4)."""
+"""Tree of Reviews, and its control, Chain of Reviews, call by call on hand-made cases (Li et al., 2024)."""
 
 import threading
 from typing import Any
@@ -8,9 +8,14 @@ import pytest
 from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
 from questree.common.errors import QuestreeError
-from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
+from questree.programs import (
+    ChainOfReviews,
+    ChainOfReviewsSettings,
+    ReasoningTree,
+    TreeOfReviews,
+    TreeOfReviewsSettings,
+)
 from questree.programs.evidence import count_tokens
-from questree.programs.majority import most_votes
 from questree.signatures.reviews import ReviewParagraphs, ReviewParagraphsCoT
 
 Q = "Which river flows through the birthplace of the author of The Metamorphosis?"
@@ -383,12 +388,6 @@ def test_semantic_pruning_needs_a_retriever_with_embeddings():
         TreeOfReviews(TableRetriever({}), TreeOfReviewsSettings(preset="paper", semantic_pruning=0.9))
 
 
-def test_answers_that_say_nothing_agree_on_nothing():
-    assert most_votes(["", "the", "...", "Vltava", ""], "short") == 1
-    assert most_votes(["", ""], "short") == 0
-    assert most_votes(["Yes", "Yes, he was.", "No"], "yes-no") == 2
-
-
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])
 def test_enough_agreement_ends_the_search(answering, order, reviewed):
     reviews = {"A": accept("Vltava"), "B": accept("the Vltava"), "C": search(), "D": accept("Elbe"), "CE": REJECT}
@@ -441,3 +440,65 @@ def test_the_trace_of_level_order_is_in_the_order_of_the_tree(answering):
         ask(TableRetriever(FOUND), order="level")
         traced = [predictor.signature.__name__[0] for predictor, _, _ in dspy.settings.trace]
     assert "".join(traced) == "RC" + "R" + "R" + "RC" + "R" + "R" + "F"  # A, X, C, AB, AD, ABE, fusion
+
+
+def ask_chain(retriever: TableRetriever, **settings: Any) -> Any:
+    """Ask Chain of Reviews, whose review thinks before it judges."""
+    prediction = ChainOfReviews(retriever, ChainOfReviewsSettings(**settings))(question=Q)
+    assert prediction.failure is None, prediction.failure
+    return prediction
+
+
+def test_a_review_of_the_chain_sees_every_paragraph_so_far(answering):
+    engine = answering(replying({"AB": search("q2"), "ABC": accept("Vltava")}))
+    retriever = TableRetriever({Q: "AB", "q2": "BC"})
+    prediction = ask_chain(retriever)
+    assert engine.calls == ["thoughts(A+B)", "thoughts(A+B+C)", "final_content(A+B+C)"]
+    assert retriever.queries == [(Q, 5), ("q2", 5)]
+    last = [(node.passage.id, node.round, node.ended) for node in prediction.tree.last_path()]
+    assert last == [("A", 1, None), ("B", 1, None), ("C", 2, "accepted")]
+    assert [piece.answer for piece in prediction.evidence] == ["Vltava"]
+    assert [passage.id for passage in prediction.passages] == ["A", "B", "C"]
+
+
+LEADS_ON, MISLEADS = {"A": search("q2")}, {"A": search("q2", relevant=False), "AB": accept("b")}
+
+
+@pytest.mark.parametrize(
+    ("reviews", "found", "settings", "calls", "query", "why"),
+    [
+        (MISLEADS, {"q2": "B"}, {}, ["thoughts(A)"], Q, "rejected"),
+        (MISLEADS, {"q2": "B"}, {"relevance_pruning": False}, ["thoughts(A)", "thoughts(A+B)"], "q2", "accepted"),
+        (LEADS_ON, {}, {"expansion": "direct"}, ["relevant(A)"], "q2", "nothing retrieved"),
+        (LEADS_ON, {}, {"expansion": "cot"}, ["thoughts(A)"], "q2", "nothing retrieved"),
+        (LEADS_ON, {}, {"expansion": "mpc"}, ["relevant(A)", "thoughts(A)"], "more+A", "nothing retrieved"),
+        ({"A": search()}, {}, {}, ["thoughts(A)"], Q, "no query"),
+    ],
+)
+def test_why_a_chain_ends(answering, reviews, found, settings, calls, query, why):
+    engine, retriever = answering(replying(reviews)), TableRetriever({Q: "A", **found})
+    prediction = ask_chain(retriever, **settings)
+    assert engine.calls[:-1] == calls
+    assert (retriever.queries[-1][0], prediction.tree.nodes[-1].ended) == (query, why)
+
+
+def test_turns_of_the_chain_and_their_paragraphs_are_bounded(answering):
+    engine, retriever = (
+        answering(replying({"A": search("q2"), "AB": search("q3")})),
+        TableRetriever({Q: "AX", "q2": "BX"}),
+    )
+    assert ended(ask_chain(retriever, k=1, max_turns=2))["AB"] == "full depth"
+    assert retriever.queries == [(Q, 1), ("q2", 1)]
+    assert engine.asked[-1].titles == ("A", "B")  # nothing was accepted: what was relevant is read
+
+
+def test_the_papers_chain_reviews_with_thoughts_as_its_table_13_does():
+    assert ChainOfReviewsSettings(preset="paper").expansion == "cot"
+
+
+def test_the_fusion_of_the_chain_is_a_setting_and_without_passages_the_lm_is_left_to_itself(answering):
+    engine = answering(replying({"A": accept("a")}))
+    ask_chain(TableRetriever({Q: "A"}), fusion="analysis")
+    assert engine.asked[-1].given("passages") is None
+    assert ask_chain(TableRetriever({})).answer == "Vltava"
+    assert engine.calls[2:] == ["final_content()"]

@@ -75,6 +75,7 @@ def test_samples_really_call_the_lm_where_replies_are_cached(answering):
         (["No Country", "No End", "No End"], "short", "No End", 2),
         (["", "", "Bonn", "", "the bonn", "Prague"], "short", "Bonn", 2),  # what says nothing has no vote
         (["", ""], "short", "", 0),
+        (["", "...", "Vltava", ""], "short", "Vltava", 1),
         (["Unknown.", "Bonn", "unknown"], "short", "Bonn", 1),
         (["A", "B", "a"], "short", "A", 2),  # an answer, not an article
     ],
