@@ -10,17 +10,25 @@ from typing import Any, ClassVar, Literal
 import dspy
 
 from ..lm.episode import step
-from ..lm.failure import CallFailedError
-from ..metrics import agree
+from ..metrics import agree, normalise
 from ..retrieval import DuplicateCheck, Passage
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
 from ..signatures.chain_of_query import PlannedStep
-from .modules.verdict import Verdict, check_by_reader, fuller_name, independent_passages, sentence_with
+from .modules.reader import read
+from .modules.verdict import (
+    Verdict,
+    agree_at_length,
+    fuller_name,
+    independent_passages,
+    more_exact,
+    sentence_with,
+)
 from .program import answered
 from .tree import Node, ReasoningTree
 
 Help = Literal["correct", "complete", "remember", "revise"]
+_PHRASE = 12  # words; a longer answer is no name, date or number
 
 
 @dataclass(frozen=True)
@@ -103,28 +111,40 @@ class ChainSearch(ABC):
 
     def check(self, node: Node, found: list[Passage]) -> Verdict:
         """Return what the passages say of the node: the LM's verdict, asked for once, or a reader's (section 3.2)."""
+        if self.program.reader is not None:
+            return self.check_by_reader(node.query, node.answer, found)
+        asked = (node.query, node.answer, *(passage.id for passage in found))
+        if asked not in self.verdicts:
+            self.verdicts[asked] = self.program.step_check(self.tree.question, node.query, node.answer, found)
+        return self.verdicts[asked]
+
+    def check_by_reader(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
+        """Return the verdict of a reader on its best span, if that is sure enough.
+
+        The long steps of a long answer are compared with the passage by ROUGE-L, and kept as they are; all others by
+        their words. A few words have hardly any ROUGE-L with a passage: with the agreement "string", as in the paper,
+        they are compared so nevertheless, and nearly all of them are corrected.
+        """
         reader, settings = self.program.reader, self.settings
-        if reader is None:
-            asked = (node.query, node.answer, *(passage.id for passage in found))
-            if asked not in self.verdicts:
-                check = self.program.step_check
-                self.verdicts[asked] = check(self.tree.question, node.query, node.answer, found)
-            return self.verdicts[asked]
-        try:
-            return check_by_reader(
-                reader,
-                node.query,
-                node.answer,
-                found,
-                theta=reader.threshold if settings.theta is None else settings.theta,
-                alpha=settings.alpha,
-                agreement=settings.agreement,
-                answer_style=self.answer_style,
-            )
-        except CallFailedError:
-            raise
-        except Exception as error:
-            raise CallFailedError("reader", f"{type(error).__name__}: {error}") from error
+        spans = [(read(reader, query, passage), passage) for passage in passages]
+        if not spans:
+            return Verdict("silent", query)
+        span, passage = max(spans, key=lambda pair: pair[0].score)
+        theta = reader.threshold if settings.theta is None else settings.theta
+        if not normalise(span.text) or span.score <= theta:
+            return Verdict("silent", query, span=span)
+        if proposed is None:
+            return Verdict("supports", query, passage, span.text, span)
+        answer, evidence, literally = proposed, None, settings.agreement == "string"
+        if self.answer_style == "long" and (literally or len(proposed.split()) > _PHRASE):
+            supports, evidence = agree_at_length(proposed, passage, settings.alpha), span.text
+        elif literally:
+            supports = normalise(span.text) in normalise(proposed)
+        else:
+            supports, answer = agree(proposed, span.text), more_exact(proposed, span.text, passage)
+        if not supports:
+            return Verdict("contradicts", query, passage, span.text, span)
+        return Verdict("supports", query, passage, answer, span, evidence)
 
     def shares_verdict(self, node: Node) -> bool:
         """Return whether the node's query was processed before; the node then has the same outcome."""

@@ -19,7 +19,7 @@ from .modules.chain_of_query import (
     Tracing,
 )
 from .modules.reader import LMReader
-from .modules.verdict import Agreement, StepCheck
+from .modules.verdict import StepCheck
 from .program import MethodSettings, Program
 from .searchain_best import FilledSearChain
 from .searchain_paper import PublishedSearChain
@@ -65,7 +65,7 @@ class SearChainSettings(MethodSettings):
     k: int = Field(default=3, ge=1)
     check: Literal["verdict", "reader"] = "verdict"
     continuation: Literal["fill", "ask"] = "fill"
-    agreement: Agreement = "words"
+    agreement: Literal["words", "string"] = "words"
     theta: float | None = None
     alpha: float = Field(default=0.35, ge=0, le=1)
     min_independent_passages: int = Field(default=1, ge=0)

@@ -1,15 +1,19 @@
-"""The LM as reader, in place of a trained one."""
+"""Readers of single passages: trained ones, and the LM in place of one."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import dspy
 
+from ...common.event_loop import no_coroutine, off_loop
 from ...common.text import text_or_none
 from ...lm.call import call
+from ...lm.episode import step
+from ...lm.failure import CallFailedError
 from ...metrics import stands_in, without_marks
-from ...retrieval import Passage, Span
+from ...retrieval import Passage, Reader, Span
 from ...signatures.reader import ReadPassage
 from .step_module import StepModule
 
@@ -37,6 +41,39 @@ class LMReader(StepModule):
         span = text_or_none(without_marks(reply.span)) or ""
         text = span if stands_in(shown, span) else ""
         return Span(text=text, score=_logit(as_share(reply.confidence) if text else 0.0))
+
+
+class Read(StepModule):
+    """A look of a trained reader at a passage, as DSPy's callbacks know a step: it has its span in a trace."""
+
+    def __init__(self, reader: Reader):
+        super().__init__()
+        self._reader = reader
+
+    def forward(self, query: str, passage: Passage) -> Span:
+        """Return what the reader reads."""
+        return self._reader(query=query, passage=passage)
+
+
+def read(reader: Reader, query: str, passage: Passage) -> Span:
+    """Return what a reader reads; the LM, as a reader, is asked by a request as always.
+
+    Raises:
+        CallFailedError: the reader failed.
+    """
+    span: Span
+    try:
+        if isinstance(reader, LMReader):
+            span = reader(query=query, passage=passage)
+        else:
+            given = {"query": query, "passage": passage.model_dump(mode="json")}
+            look = partial(Read(reader), query=query, passage=passage)
+            span = step("reading", reader.name, given, Span, lambda: no_coroutine(off_loop(look), reader.name))
+    except CallFailedError:
+        raise
+    except Exception as error:
+        raise CallFailedError("reader", f"{type(error).__name__}: {error}") from error
+    return span
 
 
 def as_share(probability: float) -> float:

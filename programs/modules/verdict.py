@@ -1,34 +1,25 @@
-"""What passages say of one step's answer: the verdict of the LM, or of a trained reader (SearChain, section 3.2)."""
+"""What passages say of one step's answer (SearChain, section 3.2)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
 
 import dspy
 
-from ...common.event_loop import no_coroutine, off_loop
 from ...common.text import text_or_none
 from ...lm.call import call
-from ...lm.episode import step
 from ...lm.window import shown_of
-from ...metrics import agree, contains, normalise, rouge_l, stands_in, telling_sentence, without_marks
-from ...retrieval import Passage, Reader, Span
+from ...metrics import contains, rouge_l, stands_in, telling_sentence, without_marks
+from ...retrieval import Passage, Span
 from ...retrieval.defences import trusted
-from ...signatures import AnswerStyle
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
-from .reader import LMReader
 from .step_module import StepModule
 
-Agreement = Literal["words", "string"]
-
 _COMMA = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|\band\b|&)\s*")
-_PHRASE = 12  # words; a longer answer is no name, date or number
 _NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
 
@@ -104,74 +95,6 @@ def title_meant(said: str, passage: Passage, query: str) -> str | None:
     """
     name = passage.title.partition(" (")[0]
     return text_or_none(passage.title) if name and name == said.strip() and name not in query else None
-
-
-def check_by_reader(
-    reader: Reader,
-    query: str,
-    proposed: str | None,
-    passages: Sequence[Passage],
-    *,
-    theta: float,
-    alpha: float,
-    agreement: Agreement = "words",
-    answer_style: AnswerStyle,
-) -> Verdict:
-    """Return the verdict of a trained reader: on its best span, if that is sure enough.
-
-    Args:
-        proposed: the answer of the LM; None where it has none.
-        theta: the score above which a span counts.
-        alpha: the ROUGE-L above which a long answer agrees with a passage.
-        agreement: "words", one of answer and span stands in the other as whole words; or "string", the span stands in
-            the answer as characters, which is then kept as it is (SearChain, section 3.2).
-        answer_style: the long steps of a long answer are compared by ROUGE-L, and kept as they are; all others by
-            their words. A few words have hardly any ROUGE-L with a passage: by "string", as in the paper, they are
-            compared so nevertheless, and nearly all of them are corrected.
-    """
-    spans = [(_read(reader, query, passage), passage) for passage in passages]
-    if not spans:
-        return Verdict("silent", query)
-    span, passage = max(spans, key=lambda read: read[0].score)
-    if not normalise(span.text) or span.score <= theta:
-        return Verdict("silent", query, span=span)
-    if proposed is None:
-        return Verdict("supports", query, passage, span.text, span)
-    answer, evidence = proposed, None
-    if answer_style == "long" and (agreement == "string" or len(proposed.split()) > _PHRASE):
-        supports, evidence = agree_at_length(proposed, passage, alpha), span.text
-    elif agreement == "string":
-        supports = normalise(span.text) in normalise(proposed)
-    else:
-        supports, answer = agree(proposed, span.text), more_exact(proposed, span.text, passage)
-    if not supports:
-        return Verdict("contradicts", query, passage, span.text, span)
-    return Verdict("supports", query, passage, answer, span, evidence)
-
-
-def _read(reader: Reader, query: str, passage: Passage) -> Span:
-    """Return what the reader reads; the LM, as a reader, is asked by a request as always."""
-    span: Span
-    if isinstance(reader, LMReader):
-        span = reader(query=query, passage=passage)
-        return span
-    given = {"query": query, "passage": passage.model_dump(mode="json")}
-    read: Any = Read(reader)
-    look = partial(read, query=query, passage=passage)
-    span = step("reading", reader.name, given, Span, lambda: no_coroutine(off_loop(look), reader.name))
-    return span
-
-
-class Read(StepModule):
-    """A look of a trained reader at a passage, as DSPy's callbacks know a step: it has its span in a trace."""
-
-    def __init__(self, reader: Reader):
-        super().__init__()
-        self._reader = reader
-
-    def forward(self, query: str, passage: Passage) -> Span:
-        """Return what the reader reads."""
-        return self._reader(query=query, passage=passage)
 
 
 def agree_at_length(answer: str, passage: Passage, alpha: float) -> bool:
