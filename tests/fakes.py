@@ -1,7 +1,7 @@
 """A scripted LM, a retriever and a reader that look up a list: for tests that go call by call."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
@@ -55,22 +55,29 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class ListRetriever(Retriever):
-    """Gives the passage that is listed for exactly this query, and remembers what it was asked."""
+class FoundRetriever(Retriever):
+    """Gives the passages that are listed for exactly this query, and remembers what it was asked."""
 
     name = "list"
     fingerprint = "list"
 
-    def __init__(self, found: dict[str, str]):
-        self.found = {q: Passage(id=f"p{n}", title=f"T{n}", text=text) for n, (q, text) in enumerate(found.items())}
-        self.queries: list[str] = []
+    def __init__(self, found: Mapping[str, list[Passage]]):
+        self.found, self.queries = found, list[str]()
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
         self.queries.append(query)
-        return [self.found[query]][:k] if query in self.found else []
+        return self.found.get(query, [])[:k]
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         return [self(query, k) for query in queries]
+
+
+class ListRetriever(FoundRetriever):
+    """Gives one passage of the text that is listed for the query."""
+
+    def __init__(self, found: dict[str, str]):
+        texts = enumerate(found.items())
+        super().__init__({query: [Passage(id=f"p{n}", title=f"T{n}", text=text)] for n, (query, text) in texts})
 
 
 class GivingRetriever(Retriever):

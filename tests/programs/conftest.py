@@ -10,6 +10,7 @@ from lms import answering as answering
 from lms import scripted as scripted
 
 from questree import program
+from questree.programs import Node
 
 
 class Ran(NamedTuple):
@@ -19,17 +20,37 @@ class Ran(NamedTuple):
     asked: list[Asked]
     queries: list[Any]
 
+    @property
+    def path(self) -> list[Node]:
+        """The last path of the tree."""
+        return self.prediction.tree.last_path()
+
+    @property
+    def prompts(self) -> list[str]:
+        """The texts that the LM was sent."""
+        return [one.text for one in self.asked]
+
 
 @pytest.fixture
 def run(scripted: Any) -> Callable[..., Ran]:
-    """Ask a program by its name, with an LM that gives these replies in order.
+    """Ask a program by its name, with an LM that gives these replies in order, no fewer and no more.
 
-    ``found`` has the titles that each query finds, or is a retriever; ``how`` are settings.
+    ``found`` has the titles that each query finds, or is a retriever; ``how`` are settings, and a reader.
     """
 
-    def ask(name: str, *replies: Any, found: Any = None, question: str = "Which river?", **how: Any) -> Ran:
+    def ask(
+        name: str,
+        *replies: Any,
+        found: Any = None,
+        question: str = "Which river?",
+        style: str = "short",
+        watch: Any = None,
+        **how: Any,
+    ) -> Ran:
         engine, retriever = scripted(*replies), TableRetriever(found or {}) if isinstance(found, dict | None) else found
-        prediction = program(name, retriever=retriever, **how)(question=question)
+        asked = program(name, retriever=retriever, **how)
+        prediction = asked(question=question, answer_style=style, watch=watch)
+        assert (prediction.failure, engine.replies) == (None, [])
         return Ran(prediction, calls(engine), getattr(retriever, "queries", []))
 
     return ask

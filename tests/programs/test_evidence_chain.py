@@ -4,10 +4,10 @@ from typing import Any
 
 import dspy
 import pytest
+from fakes import FoundRetriever
 
 from questree.programs.demonstrations import noted
-from questree.programs.evidence_chain import EvidenceChain, EvidenceChainSettings
-from questree.retrieval import Passage, Retriever
+from questree.retrieval import Passage
 
 Q = "Where did the painter of The Red Barge die?"
 BARGE = Passage(
@@ -20,17 +20,6 @@ DIED = {"fact": "Brenka Ostal died in Orvane.", "passage": 2, "quote": "She died
 FOUND = {Q: [BARGE, OTHER], "Brenka Ostal death": [OSTAL, OTHER]}
 
 
-class Found(Retriever):
-    name = fingerprint = "found"
-
-    def __init__(self, found: dict[str, list[Passage]]) -> None:
-        self.found, self.queries = found, list[str]()
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        self.queries += queries
-        return [self.found.get(query, [])[:k] for query in queries]
-
-
 def reads(*facts: Any, missing: Any = (), answer: str = "Orvane", sure: bool = True, comparison: Any = ()) -> Any:
     return {
         **{"evidence": list(facts), "comparison": list(comparison), "searches": list(missing)},
@@ -39,14 +28,12 @@ def reads(*facts: Any, missing: Any = (), answer: str = "Orvane", sure: bool = T
 
 
 @pytest.fixture
-def ask(scripted):
-    """Ask with an LM that gives these replies; returns the prediction, the prompts and the queries."""
+def ask(run):
+    """Ask with an LM that gives these replies; ``found`` are passages by query, or those of the question."""
 
-    def ask(*replies: Any, found: Any = FOUND, **settings: Any) -> tuple[Any, list[str], list[str]]:
-        engine, retriever = scripted(*replies), Found(found if isinstance(found, dict) else {Q: found})
-        prediction = EvidenceChain(retriever, EvidenceChainSettings(**settings))(question=Q)
-        assert (engine.replies, len(engine.prompts)) == ([], len(replies))
-        return prediction, engine.prompts, retriever.queries
+    def ask(*replies: Any, found: Any = FOUND, **settings: Any) -> Any:
+        retriever = FoundRetriever(found if isinstance(found, dict) else {Q: found})
+        return run("evidence-chain", *replies, found=retriever, question=Q, **settings)
 
     return ask
 
@@ -68,19 +55,19 @@ def test_one_call_if_nothing_is_missing(ask):
 
 
 def test_what_is_missing_is_searched_for_and_the_next_call_sees_facts_and_proofs(ask):
-    prediction, prompts, queries = ask(reads(PAINTED, missing=DEATH), reads(PAINTED, DIED))
+    prediction, asked, queries = ask(reads(PAINTED, missing=DEATH), reads(PAINTED, DIED))
     assert queries == [Q, *DEATH]
     told = ['["The Red Barge was painted by Brenka Ostal. [1]"]', "[1] The Red Barge", "[2] Brenka Ostal", "[3] Barge"]
-    assert [one for one in [*told, '["Brenka Ostal death"]'] if one not in prompts[1]] == []
-    assert "\n1\n" in prompts[1].split("searches_left")[1]
+    assert [one for one in [*told, '["Brenka Ostal death"]'] if one not in asked[1].text] == []
+    assert "\n1\n" in asked[1].text.split("searches_left")[1]
     assert (prediction.answer, len(prediction.references)) == ("Orvane", 2)
 
 
 def test_a_fact_that_was_proven_before_needs_no_quote_again(ask):
     again = {"fact": f"{PAINTED['fact']} [1]", "passage": 0, "quote": ""}  # copied with its tag
     unproven = {**DIED, "passage": 1, "quote": "The Red Barge is a painting"}
-    prediction, prompts, _ = ask(reads(PAINTED, unproven, missing=DEATH), reads(again, DIED))
-    assert "Brenka Ostal died in Orvane. (not in its quote)" in prompts[1]
+    prediction, asked, _ = ask(reads(PAINTED, unproven, missing=DEATH), reads(again, DIED))
+    assert "Brenka Ostal died in Orvane. (not in its quote)" in asked[1].text
     assert prediction.final_content.startswith("The Red Barge was painted by Brenka Ostal [1]. Brenka Ostal died")
 
 
@@ -101,8 +88,8 @@ def test_a_search_that_proved_nothing_is_made_again_in_other_words(ask):
 
 def test_copies_of_a_passage_are_shown_once(ask):
     found = {Q: [BARGE], "Brenka Ostal death": [OSTAL, OSTAL.model_copy(update={"id": "9"})]}
-    _, prompts, _ = ask(reads(PAINTED, missing=DEATH), reads(PAINTED, DIED), found=found)
-    assert prompts[1].count("Velian painter") == 1
+    _, asked, _ = ask(reads(PAINTED, missing=DEATH), reads(PAINTED, DIED), found=found)
+    assert asked[1].text.count("Velian painter") == 1
 
 
 @pytest.mark.parametrize(
@@ -137,8 +124,8 @@ def test_a_fact_that_says_more_than_its_quote_has_no_mark_and_costs_no_search(as
 
 
 def test_the_calls_are_bounded_and_the_last_one_is_told_so(ask):
-    prediction, prompts, _ = ask(reads(missing=DEATH), reads(missing=["boats"], sure=False), max_calls=2)
-    assert "\n0\n" in prompts[1].split("searches_left")[1]
+    prediction, asked, _ = ask(reads(missing=DEATH), reads(missing=["boats"], sure=False), max_calls=2)
+    assert "\n0\n" in asked[1].text.split("searches_left")[1]
     assert prediction.final_content == "A guess: Orvane."
 
 
@@ -159,9 +146,9 @@ def test_compared_values_decide_if_they_are_proven(ask):
 
 def test_a_confirmation_may_ask_for_one_more_search(ask):
     lacks = {"lacking": "Brenka Ostal death", "follows": "False"}
-    prediction, prompts, _ = ask(reads(PAINTED), lacks, reads(PAINTED, DIED), confirm=True)
+    prediction, asked, _ = ask(reads(PAINTED), lacks, reads(PAINTED, DIED), confirm=True)
     assert prediction.answer == "Orvane"
-    assert "The Red Barge: It was painted by Brenka Ostal." in prompts[1]
+    assert "The Red Barge: It was painted by Brenka Ostal." in asked[1].text
 
 
 @pytest.mark.parametrize("found", [[], [OTHER.model_copy(update={"id": str(n)}) for n in range(10)]])

@@ -37,19 +37,16 @@ TOLD = {
 
 
 @pytest.fixture
-def ask(scripted):
+def ask(run):
     """Ask the paper's SearChain, with an LM that plans this chain, goes on so, and tells the path.
 
-    Returns the prediction, the prompts and the queries. Without ``spans`` the LM reads.
+    Without ``spans`` the LM reads.
     """
 
-    def ask(chain, *replies, spans=SURE, found=PASSAGES, told=TOLD, style="short", watch=None, **settings):
-        engine, retriever = scripted({"chain": chain}, *replies, told), ListRetriever(found)
+    def ask(chain, *replies, spans=SURE, found=PASSAGES, told=TOLD, **how):
         reader = None if spans is None else ListReader({**SURE, **spans})
-        program = SearChain(retriever, reader, SearChainSettings(preset="paper", **settings))
-        prediction = program(question=QUESTION, answer_style=style, watch=watch)
-        assert (len(engine.prompts), engine.replies, prediction.failure) == (len(replies) + 2, [], None)
-        return prediction, engine.prompts, retriever.queries
+        how |= {"found": ListRetriever(found), "reader": reader, "question": QUESTION, "preset": "paper"}
+        return run("searchain", {"chain": chain}, *replies, told, **how)
 
     return ask
 
@@ -63,8 +60,8 @@ def test_a_chain_that_agrees_with_its_passages_takes_two_calls(ask):
 
 
 def test_an_unsolved_node_is_completed_however_unsure_the_reader_is(ask):
-    prediction, prompts, _ = ask([KNOWN[0], UNKNOWN], goes_on("Prague", KNOWN[2]), spans={BIRTH: ("Prague", -9.0)})
-    assert "Franz Kafka was born in Prague." in prompts[1]
+    prediction, asked, _ = ask([KNOWN[0], UNKNOWN], goes_on("Prague", KNOWN[2]), spans={BIRTH: ("Prague", -9.0)})
+    assert "Franz Kafka was born in Prague." in asked[1].text
     path = prediction.tree.last_path()
     assert [(node.query, node.answer, node.source, node.round) for node in path] == [
         (AUTHOR, "Franz Kafka", "lm", 1),
@@ -76,11 +73,11 @@ def test_an_unsolved_node_is_completed_however_unsure_the_reader_is(ask):
 
 def test_a_sure_reader_makes_the_lm_correct_its_answer(ask):
     planned = "Which river flows through Vienna?"
-    prediction, prompts, _ = ask([KNOWN[0], WRONG, step(planned, "Danube")], goes_on("Prague", KNOWN[2]))
-    assert "Vienna" in prompts[1]
-    assert planned in prompts[1], "the LM sees what it had planned"
+    prediction, asked, _ = ask([KNOWN[0], WRONG, step(planned, "Danube")], goes_on("Prague", KNOWN[2]))
+    assert "Vienna" in asked[1].text
+    assert planned in asked[1].text, "the LM sees what it had planned"
     assert [node.source for node in prediction.tree.last_path()] == ["lm", "corrected", "lm"]
-    assert "Danube" not in prompts[2]  # only the path that ends in the last leaf is traced
+    assert "Danube" not in asked[2].text  # only the path that ends in the last leaf is traced
     assert planned in [node.query for node in prediction.tree.nodes]
 
 
@@ -180,8 +177,8 @@ def test_an_unsolved_query_is_never_taken_for_a_repetition(ask):
     ],
 )
 def test_without_a_reader_the_lm_reads(ask, answer, reply, span, score):
-    prediction, prompts, _ = ask([step(BIRTH, answer)], reply, spans=None)
-    assert "Franz Kafka was born in Prague." in prompts[1]
+    prediction, asked, _ = ask([step(BIRTH, answer)], reply, spans=None)
+    assert "Franz Kafka was born in Prague." in asked[1].text
     (node,) = prediction.tree.nodes
     assert (node.answer, node.source, node.span.text) == (answer, "lm", span)
     assert node.span.score == pytest.approx(score, abs=0.1)

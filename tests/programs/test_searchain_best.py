@@ -1,15 +1,13 @@
 """SearChain as it is by default, call by call on hand-made cases."""
 
 import json
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import dspy
 import pytest
 from fakes import GivingRetriever, ListReader, ListRetriever
 
-from questree.programs import Node, ReasoningTree, SearChain, SearChainSettings
+from questree.programs import ReasoningTree, SearChain, SearChainSettings
 from questree.programs.filled_queries import replaced
 from questree.programs.modules.chain_of_query import tells
 from questree.programs.modules.reader import LMReader
@@ -51,28 +49,16 @@ def plan(*recalled: str | None) -> list[tuple[Any, ...]]:
     return [(query, answer, answer is not None) for query, answer in zip((AUTHOR, BORN, FLOWS), recalled, strict=True)]
 
 
-class Asked(NamedTuple):
-    """What came of the question: the prediction, its last path, the prompts sent and the queries searched for."""
-
-    prediction: dspy.Prediction
-    path: list[Node]
-    prompts: list[str]
-    queries: list[str]
-
-
 @pytest.fixture
-def ask(scripted) -> Callable[..., Asked]:
+def ask(run):
     """Ask SearChain, with an LM that plans these steps, gives these replies, and tells the path."""
 
-    def asked(steps, *replies, found=PASSAGES, told=TOLD, question=QUESTION, style="short", reader=None, **settings):
-        engine = scripted({"planned_chain": [planned(*step) for step in steps]}, *replies, told)
+    def ask(steps, *replies, found=PASSAGES, told=TOLD, **how):
         retriever = ListRetriever(found) if isinstance(found, dict) else found
-        program = SearChain(retriever, reader, SearChainSettings(**settings))
-        prediction = program(question=question, answer_style=style)
-        assert (len(engine.prompts), engine.replies) == (len(replies) + 2, [])
-        return Asked(prediction, prediction.tree.last_path(), engine.prompts, getattr(retriever, "queries", []))
+        plan = {"planned_chain": [planned(*step) for step in steps]}
+        return run("searchain", plan, *replies, told, **{"question": QUESTION, **how}, found=retriever)
 
-    return asked
+    return ask
 
 
 def test_what_was_recalled_and_supported_is_cited_step_by_step(ask):

@@ -1,9 +1,5 @@
 """A plan as data: its levels, its comparisons, and what its prompts hold."""
 
-from answering import TableRetriever
-
-from questree import program
-
 Q = "Which is older, Ama or the work of the painter of Bel?"
 PLAN = [
     {"asks": "lookup", "query": "From when is Ama?"},
@@ -22,34 +18,27 @@ def traced(answer: str):
     return {"final_content": "So.", "answer": answer}
 
 
-def test_steps_that_need_no_other_are_answered_in_one_call_and_comparisons_in_none(scripted):
-    engine = scripted(
-        {"steps_planned": PLAN}, looked_up(("1911", 1), ("text of B", 2)), looked_up(("1905", 1)), traced("the work")
-    )
-    retriever = TableRetriever(FOUND)
-    prediction = program("plan-graph", retriever=retriever)(question=Q)
-    assert [query for query, _ in retriever.queries] == list(FOUND)
-    assert "From when is Ama?" in engine.prompts[1]
-    assert "Who painted Bel?" in engine.prompts[1]
+def test_steps_that_need_no_other_are_answered_in_one_call_and_comparisons_in_none(run):
+    replies = looked_up(("1911", 1), ("text of B", 2)), looked_up(("1905", 1)), traced("the work")
+    prediction, asked, queries = run("plan-graph", {"steps_planned": PLAN}, *replies, found=FOUND, question=Q)
+    assert [query for query, _ in queries] == list(FOUND)
+    assert "From when is Ama?" in asked[1].text
+    assert "Who painted Bel?" in asked[1].text
     assert [node.answer for node in prediction.tree.nodes] == ["1911", "text of B", "1905", "the work"]
     assert prediction.tree.nodes[1].support == "text of B"
     assert prediction.answer == "the work"
-    assert len(engine.prompts) == 4
 
 
-def test_a_step_without_an_answer_is_described_in_later_ones(scripted):
-    engine = scripted({"steps_planned": PLAN[1:3]}, looked_up((None, 0)), looked_up((None, 7)), traced("x"))
+def test_a_step_without_an_answer_is_described_in_later_ones(run):
     plan = [PLAN[1], {"asks": "lookup", "query": "From when is the work of #1?"}]
-    engine.replies[0] = {"steps_planned": plan}
-    prediction = program("plan-graph", retriever=TableRetriever({}))(question=Q)
-    assert [node.source for node in prediction.tree.nodes] == ["unsolved", "unsolved"]
-    assert "(the answer to: Who painted Bel)" in prediction.tree.nodes[1].query
+    replies = looked_up((None, 0)), looked_up((None, 7)), traced("x")
+    path = run("plan-graph", {"steps_planned": plan}, *replies).path
+    assert [node.source for node in path] == ["unsolved", "unsolved"]
+    assert "(the answer to: Who painted Bel)" in path[1].query
 
 
-def test_plans_that_go_nowhere_end(scripted):
+def test_plans_that_go_nowhere_end(run):
     """Steps that need themselves or later ones, replies that are too short, and no plan at all."""
     plan = [{"asks": "lookup", "query": "What of #1 and #2?"}, {"asks": "same", "query": "#9"}]
-    scripted({"steps_planned": plan}, looked_up(), traced("x"))
-    assert program("plan-graph", retriever=TableRetriever({}))(question=Q).answer == "x"
-    scripted({"steps_planned": []}, traced("y"))
-    assert program("plan-graph", retriever=TableRetriever({}))(question=Q).answer == "y"
+    assert run("plan-graph", {"steps_planned": plan}, looked_up(), traced("x")).prediction.answer == "x"
+    assert run("plan-graph", {"steps_planned": []}, traced("y")).prediction.answer == "y"
