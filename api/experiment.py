@@ -170,11 +170,11 @@ class Experiment(Parts):
         scores: list[ScoreFunction] = [metric(one) for one in names or own]
         if judge is None:
             return scores
-        from .evaluation.lm_judge import Judge
+        from .evaluation.lm_judge import LMJudge
 
         address = self.settings.api_base if judge == self.settings.lm else None
         asked = self.settings.model_copy(update={"lm": judge, "api_base": address, "temperature": 0.0})
-        return [*scores, Judge(Parts(asked).lm)]
+        return [*scores, LMJudge(Parts(asked).lm)]
 
     @contextmanager
     def asking(self) -> Iterator[dict[str, Any]]:

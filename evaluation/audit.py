@@ -19,7 +19,7 @@ _REPORT_EVERY = 10_000  # passages
 
 
 @dataclass(frozen=True)
-class Standing:
+class AuditedQuestion:
     """What of a question stands in a corpus.
 
     Attributes:
@@ -54,7 +54,7 @@ class Audit:
         questions: in their order.
     """
 
-    questions: tuple[Standing, ...]
+    questions: tuple[AuditedQuestion, ...]
     passages: int
 
     @property
@@ -70,7 +70,7 @@ class Audit:
         return {name: share_interval(sum(found), len(found)) for name, found in looked.items() if found}
 
     @property
-    def unanswerable(self) -> tuple[Standing, ...]:
+    def unanswerable(self) -> tuple[AuditedQuestion, ...]:
         """Return the questions that the corpus cannot answer."""
         return tuple(asked for asked in self.questions if not asked.answerable)
 
@@ -154,7 +154,7 @@ class _Looked:
                 if words[place : place + len(phrase)] == phrase:
                     self.said.add(phrase)
 
-    def standing(self, asked: Question) -> Standing:
+    def standing(self, asked: Question) -> AuditedQuestion:
         """Return what was found of a question."""
         by_title, own = not asked.known_gold(), _own(asked)
         there = self.titles if by_title else self.found
@@ -163,7 +163,7 @@ class _Looked:
             final = not self.matched.isdisjoint(asked.answers)
         gold = tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles))
         known = final if asked.answers_are_regex or own else None
-        return Standing(asked.id, gold, by_title, tuple(steps), known)
+        return AuditedQuestion(asked.id, gold, by_title, tuple(steps), known)
 
 
 def _answers(asked: Question) -> list[tuple[str, ...]]:

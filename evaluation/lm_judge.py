@@ -14,7 +14,7 @@ from ..signatures.answers import JudgeAnswer
 from .records import JUDGE, Record
 
 
-class Judge:
+class LMJudge:
     """A metric: 1 if the LM says that the answer means the same as a gold answer.
 
     Its calls are no part of what a question cost; a budget counts them. Its stored scores are kept, since they were

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ HOW_TO_READ = (
 
 
 @dataclass(frozen=True)
-class Row:
+class AttackRow:
     """One program under one attack, with one defence.
 
     Attributes:
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True)
 class AttackRun:
-    """What came of the attacks.
+    """The result of an attack.
 
     Attributes:
         rows: one for each program, attack and defence.
@@ -80,7 +80,7 @@ class AttackRun:
         stopped: why there are fewer rows than were asked for; None if all were made.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[AttackRow, ...]
     metric: str
     facts: Mapping[str, str] = field(default_factory=dict)
     simulated: bool = False
@@ -104,7 +104,7 @@ class AttackRun:
         content = json.dumps({**facts, "rows": self.table.numbers}, ensure_ascii=False, indent=2)
         return {"attack.md": self.table.as_markdown(), "attack.csv": self.table.as_csv(), "attack.json": content}
 
-    def _line(self, row: Row) -> dict[str, str]:
+    def _line(self, row: AttackRow) -> dict[str, str]:
         headings = {
             **{"program": "program", "attack": "attack", "planted": "planted", "defence": "defence"},
             **{"clean": f"{self.metric} clean", "attacked": f"{self.metric} attacked", "success": "attack success"},
@@ -163,16 +163,15 @@ def attack(
     """
     if not programs or not attacks or not defences:
         raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
-    out = Path(out)
     for defence in defences:
         defended(retriever, defence, reader)  # before anything is asked
     checked_metrics(metric, examples)
+    out, rows = Path(out), list[AttackRow]()
     with writing(out, "attack") as file, Account(file).open() as account:
         plants = _plants(attacks, examples, pool or examples, retriever, write and _bounded(write, account, policy))
         corpora = {one.name: seeded(retriever, _passages(plants[one])) for one in attacks} | {_CLEAN: retriever}
-        rows: list[Row] = []
 
-        def asked(name: str, defence: str, corpus: str) -> Evaluation:
+        def ask(name: str, defence: str, corpus: str) -> Evaluation:
             label = f"{name}, {corpus}, defence {defence}"
             program = over_corpus(programs[name], defended(corpora[corpus], defence, reader))
             kept = begin(file, f"{defence}/{corpus}/{name}", program, task, policy)
@@ -182,20 +181,27 @@ def attack(
 
         def attack_one(name: str) -> None:
             for defence in defences:
-                clean = asked(name, defence, _CLEAN)
+                clean = ask(name, defence, _CLEAN)
                 for one in attacks:
-                    attacked = clean if programs[name].retriever is None else asked(name, defence, one.name)
+                    attacked = clean if programs[name].retriever is None else ask(name, defence, one.name)
                     rows.append(_row(name, defence, one, plants[one], clean, attacked))
 
         stopped = ask_each(programs, attack_one, rows)
-        lms = [*map(lms_facts, programs.values()), *([] if write is None else [lm_facts()])]
-        facts = {"task": task, "retriever": retriever.name, "LM": ", ".join(sorted({lm["name"] for lm in lms}))}
-        facts |= {"texts": "templates" if write is None else "written by the LM", "seed": str(seed)}
-        simulated = any(lm["simulated"] for lm in lms)
-        run = AttackRun(tuple(rows), metric_name(metric), facts, simulated, stopped)
+        shared = _shared(programs.values(), retriever, write, task, seed)
+        run = AttackRun(tuple(rows), metric_name(metric), **shared, stopped=stopped)
         for name, text in run.files().items():
             write_atomically(out / name, text)
     return run
+
+
+def _shared(
+    programs: Iterable[Program], retriever: Retriever, write: Writer | None, task: str, seed: int
+) -> dict[str, Any]:
+    """Return what all rows rest on, and whether a simulated LM had a part in it."""
+    lms = [*map(lms_facts, programs), *([] if write is None else [lm_facts()])]
+    facts = {"task": task, "retriever": retriever.name, "LM": ", ".join(sorted({lm["name"] for lm in lms}))}
+    facts |= {"texts": "templates" if write is None else "written by the LM", "seed": str(seed)}
+    return {"facts": facts, "simulated": any(lm["simulated"] for lm in lms)}
 
 
 def _bounded(write: Writer, account: Account, policy: RunPolicy | None) -> Writer:
@@ -230,12 +236,14 @@ def over_corpus(program: Program, retriever: Retriever) -> Program:
     return clone
 
 
-def _row(name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: Evaluation, attacked: Evaluation) -> Row:
+def _row(
+    name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: Evaluation, attacked: Evaluation
+) -> AttackRow:
     before, after = ({record.id: record for record in run.records} for run in (clean, attacked))
     ids, n = {passage.id for passage in _passages(plants)}, len(plants)
     asked = [after[plant.question] for plant in plants] if attacked is not clean else []
     retrieved = [sum(found.id in ids for found in record.seen or record.passages) for record in asked]
-    return Row(
+    return AttackRow(
         program=name,
         attack=one.kind,
         planted=one.planted,

@@ -8,7 +8,7 @@ from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import Comparison
-from questree.evaluation.lm_judge import Judge, agreement
+from questree.evaluation.lm_judge import LMJudge, agreement
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
@@ -22,9 +22,9 @@ def bounded(**budget) -> RunPolicy:
     return RunPolicy(concurrency=1, **budget)
 
 
-def judging(*replies) -> tuple[Judge, ScriptedEngine]:
+def judging(*replies) -> tuple[LMJudge, ScriptedEngine]:
     engine = ScriptedEngine(list(replies))
-    return Judge(dspy.LM("some/judge", engine=engine, cache=False, num_retries=0)), engine
+    return LMJudge(dspy.LM("some/judge", engine=engine, cache=False, num_retries=0)), engine
 
 
 def test_the_judge_sees_question_gold_and_answer_and_its_verdict_is_a_score():

@@ -114,6 +114,8 @@ def test_where_a_retriever_cannot_score_texts_bm25_places_them():
 class Axes:
     """An encoder of words as axes."""
 
+    similarity = None
+
     def _rows(self, text):
         import torch
 
