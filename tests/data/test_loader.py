@@ -99,23 +99,13 @@ def test_a_corpus_that_is_given_wins_and_must_exist(folder: Path) -> None:
         ("both", {"split": "validation"}, r"no split 'validation'.*train, dev, test"),
         ("both", {"limit": 0}, r"limit of 0"),
         ("both", {"data_dir": "nowhere"}, r"data folder nowhere does not exist"),
+        ("minni", {"data_dir": None}, rf"Known here: mini\. .*cache.tasks \({DATA_VARIABLE} names another"),
+        ("squad", {"data_dir": None}, r"questree fetch squad\. .*QUESTREE_DATA"),
     ],
 )
 def test_what_does_not_exist_is_said_with_what_does(folder: Path, name: str, more: dict, message: str) -> None:
     with pytest.raises(QuestreeError, match=message):
         load_task(name, **{"data_dir": folder, **more})
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("minni", rf"Known here: mini\. .*cache.tasks \({DATA_VARIABLE} names another"),
-        ("squad", r"questree fetch squad\. .*QUESTREE_DATA"),
-    ],
-)
-def test_without_a_data_folder_the_message_says_how_to_name_one(name: str, said: str) -> None:
-    with pytest.raises(QuestreeError, match=said):
-        load_task(name)
 
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN_TASKS) - {"mini", "hotpotqa-fullwiki"}))

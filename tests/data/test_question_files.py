@@ -59,7 +59,6 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
         ({**GOOD, "id": "q1", "type": "claim"}, r"line 2: .*answered SUPPORTS or REFUTES or NOT ENOUGH INFO, not"),
         ({**GOOD, "id": "q1", "style": "two-label", "answers": ["NOT ENOUGH INFO"]}, r"SUPPORTS or REFUTES, not"),
         (GOOD, r"line 2: id 'q0' is already that of line 1"),
-        ({**GOOD, "id": "q1", "split": "train"}, r"1 of 2 questions have a split"),
         ({**GOOD, "id": "q1", "paragraphs": [{"text": "\udc00"}]}, r"line 2: paragraphs\.0\.text: .*valid string"),
     ],
 )

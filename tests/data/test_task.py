@@ -8,6 +8,7 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.data import Question, Style, Task, load_task
+from questree.data.relations import relation_question
 from questree.signatures import AnswerStyle
 
 
@@ -88,8 +89,6 @@ def test_an_example_holds_its_question():
     [
         ("Peer Gynt >> author", "Who wrote Peer Gynt?"),
         ("#1 >> named after", "What is #1 named after?"),
-        ("Skien >> shares border with", "What shares a border with Skien?"),
-        ("Skien >> part of", "What is Skien part of?"),
         ("#2>>located in the administrative territorial entity", "In which administrative region is #2 located?"),
         ("Who wrote Peer Gynt?", "Who wrote Peer Gynt?"),
         ("What was #2 's population in #1 ?", "What was #2's population in #1?"),
@@ -104,3 +103,25 @@ def test_a_step_s_relation_becomes_a_question(relation, asked):
 def test_an_example_of_one_s_own_is_a_question():
     read = Question.from_example(dspy.Example(question="Who?", answer="Kafka"))
     assert (read.answers, read.style, read.steps) == (("Kafka",), "short", ())
+
+
+@pytest.mark.parametrize(
+    ("relation", "question"),
+    [
+        ("author", "Who wrote X?"),
+        ("place of birth", "Where was X born?"),
+        ("sibling", "Who is a sibling of X?"),
+        ("cast member", "Who starred in X?"),
+        ("spouse", "Who is the spouse of X?"),
+        ("record label", "What is the record label of X?"),
+        ("instance of", "What is X an instance of?"),
+        ("owned by", "Who owns X?"),
+        ("located on terrain feature", "Which terrain feature is X located on?"),
+        ("named after", "What is X named after?"),
+        ("part of", "What is X part of?"),
+        ("shares border with", "What shares a border with X?"),
+        ("country of citizenship", "Of which country is X a citizen?"),
+    ],
+)
+def test_a_relation_becomes_a_question(relation: str, question: str) -> None:
+    assert relation_question("X", relation) == question

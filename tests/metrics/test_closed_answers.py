@@ -3,42 +3,32 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from questree.metrics import label_accuracy, read_label, read_yes_no, yes_no_accuracy
 
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Yes", "yes"),
-        ("**No.**", "no"),
-        ("True", "yes"),
-        ("Yes, there is no evidence against it", "yes"),
-        ("No he did not", "no"),
-        ("The answer is no because it sank", "no"),
-        ("It could not be. So the answer is: no", "no"),
-        ("Yes and no.", None),
-        ("yes or no", None),
-        ("No, I mean yes.", None),
-        ("No-one knows", None),
-        ("I do not know", None),
-        ("It is not true.", "no"),
-        ("No, it is not true.", "no"),
-        ("That isn’t true.", "no"),
-        ("It is not false.", "yes"),
-        ("It cannot be true", "no"),
-        ("It is not a true story", None),
-        ("There is no such thing", None),
-        ("The claim is not entirely true", None),
-        ("It is partly true.", None),
-        ("No, that is not quite true", "no"),
-        ("It is entirely true.", "yes"),
-        ("unknown", None),
-        ("", None),
+SAID = {
+    "yes": ["Yes", "True", "Yes, there is no evidence against it", "It is not false.", "It is entirely true."],
+    "no": [
+        *("**No.**", "No he did not", "The answer is no because it sank", "It could not be. So the answer is: no"),
+        *("It is not true.", "No, it is not true.", "That isn’t true.", "It cannot be true"),
+        "No, that is not quite true",
     ],
-)
+    None: [
+        *("Yes and no.", "yes or no", "No, I mean yes.", "No-one knows", "I do not know", "There is no such thing"),
+        *("It is not a true story", "The claim is not entirely true", "It is partly true.", "unknown", ""),
+    ],
+}
+
+
+def by_text(texts: dict[Any, list[str]]) -> list[tuple[str, Any]]:
+    """Each text with what it says."""
+    return [(text, said) for said, those in texts.items() for text in those]
+
+
+@pytest.mark.parametrize(("text", "said"), by_text(SAID))
 def test_read_yes_no(text: str, said: str | None) -> None:
     assert read_yes_no(text) == said
 
@@ -49,37 +39,28 @@ def test_an_ambiguous_answer_is_wrong_whatever_the_gold() -> None:
     assert yes_no_accuracy("False", ["no"])
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("SUPPORTS", "SUPPORTS"),
-        ("The claim is supported by the passage.", "SUPPORTS"),
-        ("supports, not refuted", "SUPPORTS"),
-        ("Refuted: it is false", "REFUTES"),
-        ("NOT_ENOUGH_INFO", "NOT ENOUGH INFO"),
-        ("There is not enough information to support or refute the claim.", "NOT ENOUGH INFO"),
-        ("It neither supports nor refutes it", "NOT ENOUGH INFO"),
-        ("Insufficient evidence", "NOT ENOUGH INFO"),
-        ("NOT ENOUGH INFO: the passage does not support the claim", "NOT ENOUGH INFO"),
-        ("There is not enough information to determine whether the claim is true.", "NOT ENOUGH INFO"),
-        ("There isn't enough information", "NOT ENOUGH INFO"),
-        ("There is no information that supports the claim", "NOT ENOUGH INFO"),
-        ("The claim cannot be verified.", "NOT ENOUGH INFO"),
-        ("The evidence is insufficient", "NOT ENOUGH INFO"),
-        ("NOT ENOUGH INFO: nothing supports it", "NOT ENOUGH INFO"),
-        ("SUPPORTS: there is no evidence against it", "SUPPORTS"),
-        ("REFUTES, since no evidence supports it", "REFUTES"),
-        ("The claim is supported by [1]; nothing refutes it", "SUPPORTS"),
-        ("partially true", None),
-        ("only partly supported", None),
-        ("The claim is not entirely true", None),
-        ("completely false", "REFUTES"),
-        ("not supported", None),
-        ("It's not true", None),
-        ("SUPPORTS or REFUTES", None),
-        ("I cannot say", None),
+LABELS = {
+    "SUPPORTS": [
+        *("SUPPORTS", "The claim is supported by the passage.", "supports, not refuted"),
+        *("SUPPORTS: there is no evidence against it", "The claim is supported by [1]; nothing refutes it"),
     ],
-)
+    "REFUTES": ["Refuted: it is false", "REFUTES, since no evidence supports it", "completely false"],
+    "NOT ENOUGH INFO": [
+        *("NOT_ENOUGH_INFO", "It neither supports nor refutes it", "Insufficient evidence"),
+        *("There is not enough information to support or refute the claim.", "There isn't enough information"),
+        "There is not enough information to determine whether the claim is true.",
+        *("NOT ENOUGH INFO: the passage does not support the claim", "NOT ENOUGH INFO: nothing supports it"),
+        *("There is no information that supports the claim", "The claim cannot be verified."),
+        "The evidence is insufficient",
+    ],
+    None: [
+        *("partially true", "only partly supported", "The claim is not entirely true", "not supported"),
+        *("It's not true", "SUPPORTS or REFUTES", "I cannot say"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("text", "label"), by_text(LABELS))
 def test_read_label(text: str, label: str | None) -> None:
     assert read_label(text) == label
 

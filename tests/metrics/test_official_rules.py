@@ -105,6 +105,20 @@ def test_trec_is_answered_by_patterns_as_dpr_and_drqa_match_them(shared_data: Pa
         assert metric("em")(gold, given) == any(one.match(said) for one in compiled), (answer, patterns)
 
 
+def test_rouge_l_on_lins_own_case() -> None:
+    # Lin (2004), section 3: the longest common subsequence of the first has three words of four, of the second two
+    gold = ["police killed the gunman"]
+    assert rouge_l("police kill the gunman", gold) == 1.0  # the stemmer makes killed and kill one
+    assert rouge_l("police ended the gunman", gold) == pytest.approx(0.75)
+    assert rouge_l("the gunman ended police", gold) == pytest.approx(0.5)
+
+
+def test_marks_cost_nothing_and_the_best_gold_counts() -> None:
+    assert rouge_l("police ended the gunman [1][2].", ["police ended the gunman"]) == 1.0
+    assert rouge_l("blue", ["red", "blue"]) == 1.0
+    assert rouge_l("blue", ["red"]) == 0.0
+
+
 def longest_common(one: list[str], other: list[str]) -> int:
     """The length of the longest common subsequence, a bit for each word of the other (Hyyrö, 2004)."""
     places: dict[str, int] = {}
