@@ -105,44 +105,11 @@ def test_embeddings_are_kept_while_plaid_compresses(whole, passages, tiny_checkp
     assert not (tmp_path / "colbert" / "version-1" / "embeddings").exists()
 
 
-def test_a_corpus_that_changed_meanwhile(passages, tiny_checkpoint, tmp_path, monkeypatch, caplog):
-    with interrupted(40):
-        build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
-    changed = [passages[0].model_copy(update={"text": "Another."}), *passages[1:]]
-    encoded = stop_after(monkeypatch, -1)
-    build_index(changed, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
-    fresh = build_index(changed, tmp_path / "fresh", kind="exact", checkpoint=tiny_checkpoint)
-    assert encoded == [len(passages) - SIZE + len(passages)]  # the second chunk was kept; then all for the fresh one
-    assert "of other passages" in caplog.text
-    assert content(tmp_path / "index") == content(fresh)
-
-
-def test_a_folder_of_the_users_own_is_left_alone(corpus_file, tmp_path):
-    (mine := tmp_path / "index" / "version-1").mkdir(parents=True)
-    (mine / "letter.txt").write_text("dear")
-    with pytest.raises(QuestreeError, match="is no index of questree's: it is left as it is"):
-        build_index(corpus_file, tmp_path / "index", kind="bm25")
-    assert (mine / "letter.txt").read_text() == "dear"
-
-
 def test_what_a_build_of_another_kind_left_is_no_part_of_the_index(whole, passages, tiny_checkpoint, tmp_path):
     with interrupted(40):
         build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     build_index(passages, tmp_path / "index", kind="bm25")
     assert content(tmp_path / "index") == content(whole["bm25"])
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (Passage(id="p0", text="one"), "two passages of the id 'p0'"),
-        ({"id": "d", "text": "one"}, r"A dict is no passage: give questree.Passage"),
-    ],
-)
-def test_what_cannot_be_indexed_leaves_nothing(more, said, passages, tmp_path):
-    with pytest.raises(CorpusError, match=said):
-        build_index([*passages, more], tmp_path / "index", kind="bm25")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
-from questree.retrieval import KINDS, DenseSettings, Passage, build_index, encoders, load_index, read_manifest
+from questree.retrieval import DenseSettings, Passage, build_index, encoders, load_index, read_manifest
 from questree.retrieval.sentence_encoder import SentenceEncoder, Usage, find_sentence_checkpoint, find_usage
 
 
@@ -95,24 +95,6 @@ def test_a_window_that_the_encoder_has_not_is_refused(window, sentence_folder, p
     settings = DenseSettings(window=window)
     with pytest.raises(QuestreeError, match=rf"reads 3 to \d+ tokens of a text, not {window}"):
         build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        ("bm25", {"k1": -1}),
-        ("bm25", {"k1": "nan"}),
-        ("bm25", {"b": 5}),
-        ("dense", {"sample": -3}),
-        ("colbert", {"ncells": 0}),
-        ("colbert", {"nbits": 3}),
-        ("rerank", {"candidates": 0}),
-        ("rerank", {"nbits": 3}),
-    ],
-)
-def test_a_setting_that_means_nothing_is_refused(kind, values):
-    with pytest.raises(QuestreeError, match=f"{next(iter(values))}=.* does not fit: Input should be"):
-        KINDS[kind].named_settings(values)
 
 
 # The index folder

@@ -10,11 +10,25 @@ from manifests import rewrite_manifest
 from reliability.tiny_encoders import save_encoder
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
-from questree.retrieval import BM25Retriever, Retriever, build_index, load_index, read_corpus, read_manifest
+from questree.common.registry import settings_of
+from questree.retrieval import (
+    BM25Retriever,
+    BM25Settings,
+    DenseSettings,
+    Passage,
+    PlaidSettings,
+    RerankSettings,
+    Retriever,
+    build_index,
+    load_index,
+    read_corpus,
+    read_manifest,
+)
 from questree.retrieval.encoders import load_model
 from questree.retrieval.index_folder import chosen_kind
 from questree.retrieval.indexes import construction
 from questree.retrieval.indexes.contents import NAME
+from questree.retrieval.qdrant.layout import QdrantSettings
 
 
 @pytest.fixture(scope="module")
@@ -133,35 +147,62 @@ def test_a_full_disk_is_told_from_other_failures_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bad_corpus_leaves_nothing(tmp_path):
-    (corpus := tmp_path / "c.jsonl").write_text('{"text": "good"}\nbad\n')
-    with pytest.raises(CorpusError, match="line 2"):
-        build_index(corpus, tmp_path / "index", kind="bm25")
+BAD = [
+    (lambda passages, bad: bad, "line 2"),
+    (lambda passages, bad: [*passages, Passage(id="p0", text="one")], "two passages of the id 'p0'"),
+    (lambda passages, bad: [*passages, {"id": "d", "text": "one"}], r"A dict is no passage: give questree.Passage"),
+]
+
+
+@pytest.mark.parametrize(("corpus", "said"), BAD)
+def test_a_bad_corpus_leaves_nothing(corpus, said, passages, tmp_path):
+    (bad := tmp_path / "c.jsonl").write_text('{"text": "good"}\nbad\n')
+    with pytest.raises(CorpusError, match=said):
+        build_index(corpus(passages, bad), tmp_path / "index", kind="bm25")
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+def test_bad_lines_that_were_left_out_are_counted(tmp_path):
+    (corpus := tmp_path / "c.jsonl").write_text('{"text": "good"}\nbad\n')
     built = build_index(read_corpus(corpus, skip_bad=True), tmp_path / "index", kind="bm25")
     assert (read_manifest(built).corpus.passages, read_manifest(built).corpus.skipped) == (1, 1)
     load_index(built, corpus=corpus)
 
 
-def test_a_taken_folder_is_left_alone(folder, corpus_file, passages, tmp_path):
+def test_an_index_is_replaced_only_by_request(folder, corpus_file, passages):
     with pytest.raises(QuestreeError, match=r"already holds an index\. Choose"):
         build_index(corpus_file, folder, kind="bm25")
     build_index(passages[:10], folder, kind="bm25", overwrite=True)
     assert len(load_index(folder).passages) == 10
-    (foreign := tmp_path / "mine").mkdir()
-    (foreign / "letter.txt").write_text("dear")
-    with pytest.raises(QuestreeError, match="no index of questree"):
-        build_index(corpus_file, foreign, kind="bm25", overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "mine"]
+
+
+@pytest.mark.parametrize("place", ["letter.txt", "version-1/letter.txt"])
+def test_a_folder_of_the_users_own_is_left_alone(place, corpus_file, tmp_path):
+    (letter := tmp_path / "mine" / place).parent.mkdir(parents=True)
+    letter.write_text("dear")
+    with pytest.raises(QuestreeError, match="is no index of questree's: it is left as it is"):
+        build_index(corpus_file, tmp_path / "mine", kind="bm25", overwrite=True)
+    assert [path for path in (tmp_path / "mine").rglob("*") if path.is_file()] == [letter]
 
 
 def test_auto_is_exact_search_in_small_corpora_and_gathers_in_large_ones():
-    assert [chosen_kind("auto", count).name for count in (1, 5_000, 5_001, 10**8)] == [
-        "exact",
-        "exact",
-        "rerank",
-        "rerank",
-    ]
+    chosen = [chosen_kind("auto", count).name for count in (1, 5_000, 5_001, 10**8)]
+    assert chosen == ["exact", "exact", "rerank", "rerank"]
+
+
+WRONG = [
+    *((BM25Settings, values) for values in ({"k1": -1}, {"k1": "nan"}, {"b": 5})),
+    *((PlaidSettings, values) for values in ({"ncells": 0}, {"nbits": 3})),
+    *((RerankSettings, values) for values in ({"candidates": 0}, {"nbits": 3})),
+    *((QdrantSettings, values) for values in ({"candidates": 0}, {"shards": 0}, {"replicas": -1})),
+    *((QdrantSettings, {"quantization": "int4"}), (DenseSettings, {"sample": -3})),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), WRONG)
+def test_a_setting_that_means_nothing_is_refused(kind, values):
+    with pytest.raises(QuestreeError, match=f"{next(iter(values))}=.* does not fit: Input should be"):
+        settings_of("a kind", kind, values)
 
 
 def test_there_is_no_passage_beyond_the_last(built, passages):

@@ -13,7 +13,6 @@ import pytest
 from bomb import Bomb
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
-from questree.common.registry import settings_of
 from questree.retrieval import BM25Retriever, Passage, load_index
 from questree.retrieval.base import reopened
 from questree.retrieval.corpora.corpus import CorpusSource
@@ -374,12 +373,6 @@ def test_an_address_has_one_form(given, meant):
 def test_what_is_no_address_is_refused(given):
     with pytest.raises(QuestreeError, match="Write qdrant://HOST:6333/COLLECTION"):
         QdrantAddress.parse(given)
-
-
-@pytest.mark.parametrize("wrong", [{"candidates": 0}, {"shards": 0}, {"replicas": -1}, {"quantization": "int4"}])
-def test_settings_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(QuestreeError, match=f"{next(iter(wrong))}=.* does not fit: Input should be"):
-        settings_of("qdrant", QdrantSettings, wrong)
 
 
 def test_a_folder_serves_one_process(tmp_path, passages, tiny_checkpoint):
