@@ -72,16 +72,11 @@ class BM25Retriever(IndexRetriever):
 
     @classmethod
     def load(cls, folder: Path, passages: Passages, fingerprint: str, settings: BM25Settings) -> BM25Retriever:
-        """Load the index that ``write`` left in a folder."""
+        """Load the index of a folder."""
         import bm25s
 
         index = bm25s.BM25.load(str(folder / _FOLDER), load_corpus=False, mmap=True, allow_pickle=False)
         return cls(passages, fingerprint, index, settings)
-
-    @staticmethod
-    def write(folder: Path, passages: Iterable[Passage], settings: BM25Settings) -> None:
-        """Write an index of the passages into a folder, as arrays and JSON (nothing pickled)."""
-        _built(passages, settings).save(str(folder / _FOLDER), show_progress=False, allow_pickle=False)
 
     def postings(self, query: str) -> dict[str, tuple[Any, Any]]:
         """Return for each word of a query that passages hold: their positions, rising, and its weight in each."""
@@ -157,8 +152,9 @@ def tokenized(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
 
 
 def _write(order: Order) -> WrittenIndex:
+    """Write arrays and JSON; nothing is pickled."""
     settings = order.settings or BM25Settings()
-    BM25Retriever.write(order.folder, order.passages, settings)
+    _built(order.passages, settings).save(str(order.folder / _FOLDER), show_progress=False, allow_pickle=False)
     return WrittenIndex(asdict(settings))
 
 

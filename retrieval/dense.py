@@ -155,15 +155,11 @@ def _told_of(settings: DenseSettings, dim: int) -> Iterator[None]:
     try:
         yield
     except RuntimeError as problem:
+        said = str(problem).strip().splitlines()[0].rsplit("Error: ", 1)[-1][:200]  # without where in faiss's source
         raise QuestreeError(
             f"faiss makes no index {settings.factory!r} (search {settings.search!r}) of vectors with {dim} dimensions: "
-            f"{_line(problem)}. Choose another factory, or fewer lists for so few passages."
+            f"{said}. Choose another factory, or fewer lists for so few passages."
         ) from None
-
-
-def _line(problem: RuntimeError) -> str:
-    """Return what faiss says, without where in its source."""
-    return str(problem).strip().splitlines()[0].rsplit("Error: ", 1)[-1][:200]
 
 
 DENSE = IndexKind(

@@ -13,6 +13,7 @@ import torch
 
 from ...common.errors import QuestreeError
 from ..indexes.index_kind import BuildProgress, Report
+from ..lists import place_among_equals
 from .colbert_ai import colbert_ready
 from .embeddings import Embeddings
 from .plaid_codec import PlaidSettings, codec_class, make_codec
@@ -36,7 +37,6 @@ def write_plaid(folder: Path, embeddings: Embeddings, settings: PlaidSettings, r
     _check(embeddings)
     folder.mkdir()
     with colbert_ready():
-        import torch
         from colbert.infra import ColBERTConfig
 
         report(BuildProgress("sampling embeddings", 0, 0))
@@ -120,8 +120,6 @@ def passages_by_centroid(folder: Path, chunks: int, centroids: int) -> tuple[Any
     Returns:
         (passages,) int32, one centroid's after the other's, and (centroids,) how many each has.
     """
-    from ..lists import place_among_equals
-
     counts = np.zeros(centroids, dtype=np.int64)
     for codes, _ in _pairs(folder, chunks):
         counts += np.bincount(codes, minlength=centroids)

@@ -48,25 +48,17 @@ class GatherAndRerank(NeuralRetriever):
     A search reads and scores as many passages as are gathered, however large the corpus. What the first index does not
     find, such as a passage without any word of the query, is not found here either.
 
-    Args:
-        candidates: passages that are gathered for each query; as many as are asked for, if those are more.
+    Its fingerprint is that of the first index, which is one with it.
     """
 
     name = "rerank"
 
     def __init__(
-        self,
-        gatherer: IndexRetriever,
-        encoder: Encoder,
-        embeddings: Embeddings,
-        packing: Packing,
-        *,
-        fingerprint: str,
-        candidates: int,
+        self, gatherer: IndexRetriever, encoder: Encoder, embeddings: Embeddings, settings: RerankSettings
     ) -> None:
-        super().__init__(gatherer.passages, fingerprint, encoder)
-        self.candidates = candidates
-        self._gatherer, self._embeddings, self._packing = gatherer, embeddings, packing
+        super().__init__(gatherer.passages, gatherer.fingerprint, encoder)
+        self.candidates, self._packing = settings.candidates, Packing(encoder.dim, settings.nbits)
+        self._gatherer, self._embeddings = gatherer, embeddings
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         count = min(max(k, self.candidates), len(self.passages))
@@ -109,15 +101,8 @@ def _write(order: Order) -> WrittenIndex:
 
 
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> GatherAndRerank:
-    settings = RERANK.stored(manifest)
-    return GatherAndRerank(
-        BM25.load(folder, manifest, passages),
-        encoder_of(folder, manifest),
-        Embeddings(folder / FOLDER, len(passages)),
-        Packing(int(manifest.settings["dim"]), settings.nbits),
-        fingerprint=manifest.fingerprint,
-        candidates=settings.candidates,
-    )
+    gatherer, embeddings = BM25.load(folder, manifest, passages), Embeddings(folder / FOLDER, len(passages))
+    return GatherAndRerank(gatherer, encoder_of(folder, manifest), embeddings, RERANK.stored(manifest))
 
 
 RERANK = IndexKind(

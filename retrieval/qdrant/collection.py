@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -60,7 +60,6 @@ class Collection:
         with needs_extra("qdrant"):
             import qdrant_client  # noqa: F401
         self.address, self._settings = address, settings or RemoteSettings()
-        self.renew()
         if address.folder is None:
             renew_in_forks(self)
             told = self.ask(lambda client: client.info().version)
@@ -80,27 +79,23 @@ class Collection:
 
     def renew(self) -> None:
         """Begin with no connections; those of another process are not used."""
-        self._connected: QdrantClient | None = None
+        self.__dict__.pop("_client", None)
 
-    @property
+    @cached_property
     def _client(self) -> QdrantClient:
         """Return the client. Opening it makes a folder where there is none, so it is opened when it is first used."""
-        if self._connected is None:
-            if (folder := self.address.folder) is not None:
-                self._connected = open_folder(folder)
-            else:
-                from qdrant_client import QdrantClient
+        if self.address.folder is not None:
+            return open_folder(self.address.folder)
+        from qdrant_client import QdrantClient
 
-                self._connected = QdrantClient(
-                    url=self.address.server,
-                    api_key=os.environ.get(KEY_VARIABLE) or None,
-                    check_compatibility=False,  # it asks in a thread of its own, and only warns
-                    timeout=max(1, round(self._settings.answer_seconds)),
-                    trust_env=not is_loopback(
-                        urlsplit(self.address.server).hostname or ""
-                    ),  # a proxy leads away from here
-                )
-        return self._connected
+        here = is_loopback(urlsplit(self.address.server).hostname or "")
+        return QdrantClient(
+            url=self.address.server,
+            api_key=os.environ.get(KEY_VARIABLE) or None,
+            check_compatibility=False,  # it asks in a thread of its own, and only warns
+            timeout=max(1, round(self._settings.answer_seconds)),
+            trust_env=not here,  # a proxy leads away from this machine
+        )
 
     def ask(self, what: Callable[[QdrantClient], T]) -> T:
         """Return what a request to the client returns."""

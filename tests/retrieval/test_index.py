@@ -19,6 +19,7 @@ from questree.retrieval import (
     PlaidSettings,
     RerankSettings,
     Retriever,
+    bm25,
     build_index,
     load_index,
     read_corpus,
@@ -140,7 +141,7 @@ def test_a_full_disk_is_told_from_other_failures_and_leaves_nothing(
     def usage(folder):  # what fills the disk is removed in the end
         return SimpleNamespace(free=free if folder.exists() and (folder / "version-1").exists() else 1 << 30)
 
-    monkeypatch.setattr(BM25Retriever, "write", Mock(side_effect=problem))
+    monkeypatch.setattr(bm25, "_built", Mock(side_effect=problem))
     monkeypatch.setattr(construction.shutil, "disk_usage", usage)
     with pytest.raises((QuestreeError, RuntimeError), match=said):
         build_index(corpus_file, tmp_path / "index", kind="bm25")
