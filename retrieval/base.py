@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..common.errors import IndexRefused, QueryError
 from .contracts import Passages, Retriever
@@ -14,6 +15,8 @@ from .passage import Passage
 
 if TYPE_CHECKING:
     import numpy as np
+
+T = TypeVar("T")
 
 Hits = list[tuple[int, float]]
 """Positions in the corpus with their scores, best first."""
@@ -80,6 +83,13 @@ class NeuralRetriever(IndexRetriever):
     def __init__(self, passages: Passages, fingerprint: str, encoder: Any) -> None:
         super().__init__(passages, fingerprint)
         self.encoder, self.similarity = encoder, encoder.similarity
+
+
+def batched(items: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Yield the items in their order, so many together at most."""
+    remaining = iter(items)
+    while some := list(islice(remaining, most)):
+        yield some
 
 
 def reopened(connect: Callable[[str], Retriever], name: str, fingerprint: str) -> Retriever:

@@ -8,7 +8,7 @@ import logging
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from ..common.errors import CorpusError
 from ..common.text import words_in
-from .base import Hits, IndexRetriever, best
+from .base import Hits, IndexRetriever, batched, best
 from .contracts import Passages
 from .indexes.contents import IndexManifest, PassageStore, corpus_hash
 from .indexes.index_kind import IndexKind, Order, WrittenIndex
@@ -122,8 +122,8 @@ class _TokenLists:
 def _built(passages: Iterable[Passage], settings: BM25Settings) -> Any:
     import bm25s
 
-    lists, remaining = _TokenLists(), iter(passages)
-    while some := list(islice(remaining, _TOGETHER)):
+    lists = _TokenLists()
+    for some in batched(passages, _TOGETHER):
         lists.extend(words_of(some, settings))
     check_words(lists.vocab)
     logging.getLogger("bm25s").setLevel(logging.INFO)  # bm25s sets its own to DEBUG, past what the process asked for

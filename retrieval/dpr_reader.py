@@ -11,7 +11,7 @@ import torch
 
 from ..common.errors import CheckpointError
 from ..common.manifests import json_hash
-from .base import check_query
+from .base import batched, check_query
 from .calibrated import ReaderManifest, stored
 from .contracts import Span
 from .encoders import folder_hash, load_model
@@ -107,8 +107,7 @@ class DPRReader:
         checked = [(check_query(query), passage) for query, passage in pairs]
         by_length = sorted(range(len(checked)), key=lambda n: len(checked[n][0]) + len(checked[n][1].text))
         spans: dict[int, Span] = {}
-        for first in range(0, len(by_length), _TOGETHER):
-            places = by_length[first : first + _TOGETHER]
+        for places in batched(by_length, _TOGETHER):
             spans.update(zip(places, self._read([checked[place] for place in places]), strict=True))
         return [spans[place] for place in range(len(checked))]
 

@@ -8,13 +8,13 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..common.errors import CheckpointError, QuestreeError
+from .base import batched
 from .checkpoints import Checkpoint, check_weights
 from .kept_results import Kept
 
@@ -54,9 +54,8 @@ class TextEncoder(ABC):
             texts: any number; a few thousand are in memory at a time.
             progress: told how many more are done, after each batch.
         """
-        remaining = iter(texts)
-        while window := list(islice(remaining, _WINDOW)):
-            yield from self._encoded(window, progress)
+        for some in batched(texts, _WINDOW):
+            yield from self._encoded(some, progress)
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         """Return how alike texts are, by the cosine of a vector of each: a row for each text, in it each other text."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.errors import CheckpointError
-from .base import WrappingRetriever, check_search
+from .base import WrappingRetriever, batched, check_search
 from .contracts import Retriever
 from .cross_encoder import PairModel
 from .encoders import weights_hash
@@ -95,9 +95,7 @@ class CrossEncoder:
         Equal texts are read once: two rows of a batch may differ in the last digit.
         """
         read: dict[str, float] = {}
-        distinct = list(dict.fromkeys(texts))
-        for first in range(0, len(distinct), _AT_ONCE):
-            some = distinct[first : first + _AT_ONCE]
+        for some in batched(dict.fromkeys(texts), _AT_ONCE):
             read.update(zip(some, self._model.logits(query, some)[:, 0].tolist(), strict=True))
         return [read[text] for text in texts]
 

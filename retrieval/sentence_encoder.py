@@ -14,6 +14,7 @@ from typing import Any, Literal
 import torch
 
 from ..common.errors import CheckpointError
+from .base import batched
 from .checkpoints import Checkpoint, find_checkpoint, minilm_folder, modules_of, read_settings
 from .encoders import TextEncoder, load_model, precision_of
 
@@ -118,10 +119,9 @@ class SentenceEncoder(TextEncoder):
     def _vectors(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return the vectors of texts as queries."""
         found: list[torch.Tensor] = []
-        for first in range(0, len(texts), _QUERIES_TOGETHER):
-            prefixed = [self.usage.query_prefix + text for text in texts[first : first + _QUERIES_TOGETHER]]
+        for some in batched((self.usage.query_prefix + text for text in texts), _QUERIES_TOGETHER):
             with self._lock, torch.no_grad():
-                found += self._pooled(self._read(prefixed))
+                found += self._pooled(self._read(some))
         return found
 
     def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor]:

@@ -120,8 +120,6 @@ def _passages(path: Path, form: CorpusFormat | None, seen: set[str], bad: list[B
     parse: Parse | None = None
     good = left_out = 0
     for file, number, line in numbered(path) if form is None else form.lines(path):
-        if line.isspace():
-            continue
         try:
             text = _decoded(line, number)
             if not text.strip():

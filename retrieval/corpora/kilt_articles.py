@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
+from ..base import batched
 from ..passage import Passage
 from .corpus_format import CorpusFormat, passage_of
 from .json_lines import Article, read_line
@@ -28,8 +29,8 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield ``ID-0``, ``ID-1`` …; nothing for an article without text."""
     article = read_line(_Article, line)
     words = _words(article.title, article.text)
-    for part, first in enumerate(range(0, len(words), WORDS)):
-        yield passage_of(f"{article.id}-{part}", " ".join(words[first : first + WORDS]), article.title)
+    for number, some in enumerate(batched(words, WORDS)):
+        yield passage_of(f"{article.id}-{number}", " ".join(some), article.title)
 
 
 def _words(title: str, paragraphs: list[str]) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..base import Hits, NeuralRetriever, best
+from ..base import Hits, NeuralRetriever, batched, best
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind
@@ -45,9 +44,8 @@ class ExactRetriever(NeuralRetriever):
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         found: list[Hits] = []
-        for start in range(0, len(queries), _QUERIES_TOGETHER):
-            scores = self._scores(self.encoder.queries(queries[start : start + _QUERIES_TOGETHER]))
-            found += [best(of_query, k) for of_query in scores]
+        for some in batched(queries, _QUERIES_TOGETHER):
+            found += [best(of_query, k) for of_query in self._scores(self.encoder.queries(some))]
         return found
 
     def _scores(self, queries: list[torch.Tensor]) -> np.ndarray[Any, Any]:
@@ -63,9 +61,7 @@ class ExactRetriever(NeuralRetriever):
 
     def _blocks(self, together: int) -> Iterator[Block]:
         """Yield the embeddings in blocks of so many chunks."""
-        chunks = self._embeddings.chunks()
-        while some := list(islice(chunks, together)):
-            yield Block.of(some, self._device)
+        return (Block.of(some, self._device) for some in batched(self._embeddings.chunks(), together))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..base import Hits, NeuralRetriever
+from ..base import Hits, NeuralRetriever, batched
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, WrittenIndex
@@ -38,8 +39,8 @@ class PlaidRetriever(NeuralRetriever):
         self._lock = threading.Lock()
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        together = (queries[first : first + _QUERIES_TOGETHER] for first in range(0, len(queries), _QUERIES_TOGETHER))
-        return [self._ranked(embedded[None], k) for some in together for embedded in self.encoder.queries(some)]
+        embedded = chain.from_iterable(map(self.encoder.queries, batched(queries, _QUERIES_TOGETHER)))
+        return [self._ranked(query[None], k) for query in embedded]
 
     def _ranked(self, query: Any, k: int) -> Hits:
         """Return the k best candidates; if the probed cells hold fewer than k passages, more cells are probed."""

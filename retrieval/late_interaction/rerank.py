@@ -12,7 +12,7 @@ import torch
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from ..base import Hits, IndexRetriever, NeuralRetriever, best
+from ..base import Hits, IndexRetriever, NeuralRetriever, batched, best
 from ..bm25 import BM25
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, WrittenIndex
@@ -71,8 +71,7 @@ class GatherAndRerank(NeuralRetriever):
         positions = sorted(position for position, _ in gathered)
         if not positions:
             return []
-        parts = (positions[first : first + _TOGETHER] for first in range(0, len(positions), _TOGETHER))
-        scores = np.concatenate([self._scores(query, part) for part in parts])
+        scores = np.concatenate([self._scores(query, some) for some in batched(positions, _TOGETHER)])
         return [(positions[place], score) for place, score in best(scores, k)]
 
     def _scores(self, query: torch.Tensor, positions: Sequence[int]) -> np.ndarray[Any, Any]:

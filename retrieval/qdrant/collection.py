@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...common.errors import IndexRefused, QuestreeError, needs_extra
 from ...common.forks import renew_in_forks
+from ..base import batched
 from ..indexes.contents import FORMAT, IndexManifest
 from ..passage import Passage
 from ..serving.access import is_loopback
@@ -191,8 +192,7 @@ class Collection:
     def passages(self, count: int) -> Iterator[Passage]:
         """Yield the passages at the first so many positions."""
         name = self.address.collection
-        for first in range(0, count, _PAGE):
-            positions = range(first, min(first + _PAGE, count))
+        for positions in batched(range(count), _PAGE):
             found = self.ask(lambda client, some=positions: client.retrieve(name, some))  # type: ignore[misc]
             yield from map(passage_of, sorted(found, key=lambda point: int(point.id)))
 

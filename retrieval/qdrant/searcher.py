@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
-from ..base import check_search, reopened
+from ..base import batched, check_search, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..contracts import Retriever
@@ -67,8 +67,7 @@ class QdrantRetriever(Retriever):
     def _search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         words, found = query_words(queries, self._words), list[list[Passage]]([] for _ in queries)
         asked = [number for number, (numbers, _) in enumerate(words) if numbers]  # the others find nothing
-        for first in range(0, len(asked), QUERIES_TOGETHER):
-            some = asked[first : first + QUERIES_TOGETHER]
+        for some in batched(asked, QUERIES_TOGETHER):
             embedded = self.encoder.queries([queries[number] for number in some])
             requests = [self._request(rows, words[number], k) for number, rows in zip(some, embedded, strict=True)]
             for number, points in zip(some, self._collection.query(requests), strict=True):

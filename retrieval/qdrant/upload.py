@@ -10,12 +10,12 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...common.errors import IndexRefused
 from ...common.manifests import installed_versions
+from ..base import batched
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..corpora.corpus import CorpusSource
@@ -165,7 +165,7 @@ def _write_missing(
         chunk = [passages[position] for position in new]
         rows = encoder.passages([passage.shown() for passage in chunk])
         points = map(point_of, new, chunk, passage_words(chunk, bm25, mean), (matrix.numpy() for matrix in rows))
-        while some := list(islice(points, _POINTS_TOGETHER)):
+        for some in batched(points, _POINTS_TOGETHER):
             _check_not_replaced(collection, manifest)
             collection.put(some)
             done += len(some)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from ...common.forks import renew_in_forks
-from ..base import check_search, reopened
+from ..base import batched, check_search, reopened
 from ..contracts import Retriever
 from ..passage import Passage
 from .access import TOKEN_VARIABLE, is_loopback, read_token
@@ -85,7 +85,7 @@ class RemoteRetriever(Retriever):
         """
         checked = check_search(queries, k)
         most = min(QUERIES_TOGETHER, max(1, self._health.most_passages // k))
-        return [ranking for some in _parts(checked, most) for ranking in self._found(some, k)]
+        return [ranking for some in batched(checked, most) for ranking in self._found(some, k)]
 
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
         found = self._ask(Results, "/search", Search(queries=queries, k=k)).results
@@ -102,8 +102,8 @@ class RemoteRetriever(Retriever):
         if not texts or not others:
             return [[] for _ in texts]
         rows: list[list[float]] = []
-        for some in _parts(texts, _TEXTS_TOGETHER):
-            parts = [self._likeness_of_few(some, part) for part in _parts(others, _TEXTS_TOGETHER)]
+        for some in batched(texts, _TEXTS_TOGETHER):
+            parts = [self._likeness_of_few(some, part) for part in batched(others, _TEXTS_TOGETHER)]
             rows += [list(chain(*row)) for row in zip(*parts, strict=True)]
         return rows
 
@@ -157,11 +157,6 @@ class RemoteRetriever(Retriever):
             f"{self.address} gave an answer that cannot be used ({what}). See that it is a retriever server of this "
             "version of questree (questree serve-retriever) and that no proxy stands between."
         )
-
-
-def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
-    """Return the texts in their order, so many together at most."""
-    return [list(texts[first : first + most]) for first in range(0, len(texts), most)]
 
 
 def _host(address: str) -> str:

@@ -2,8 +2,6 @@
 
 import os
 import random
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -120,14 +118,6 @@ def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_fo
     assert sum(shared) / len(shared) > 0.95
     assert len(index("amber", k=1)) == 1
     assert len(index("amber", k=10_000)) == len(passages)  # more than the probed cells hold
-    barrier = threading.Barrier(4)
-
-    def search(query: str) -> list[str]:
-        barrier.wait()
-        return [p.id for p in index(query, k=3)]
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(search, queries[:4])) == [[p.id for p in index(q, k=3)] for q in queries[:4]]
 
 
 def pruned_slowly(candidates, codes, starts, lengths, scores, near, count):

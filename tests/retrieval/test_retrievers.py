@@ -29,7 +29,7 @@ BY_WORDS = ("bm25", "rerank", "qdrant", "linked bm25")
 
 
 @pytest.fixture(
-    scope="module", params=["bm25", "exact", "rerank", "dense", "qdrant", "linked", "linked exact", "fusion"]
+    scope="module", params=["bm25", "exact", "colbert", "rerank", "dense", "qdrant", "linked", "linked exact", "fusion"]
 )
 def retriever(request, passages, index_of, tiny_checkpoint, tmp_path_factory):
     if request.param == "bm25":
