@@ -32,6 +32,7 @@ from .basis import basis, standing_of
 from .references import distinct, settle_marks, supported_by, without_loose_marks
 from .streams import Searching, told_growth
 from .tree import ReasoningTree
+from .tree_views import prediction_in_notebook, program_in_notebook
 
 T = TypeVar("T")
 
@@ -91,11 +92,7 @@ class Program(dspy.Module):
         """Answer a question, as `forward` says. `dspy.Tool` offers an LM the two arguments that are named below."""
         return super().__call__(*args, **kwargs)
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        from .notebook import program_as_html  # only a notebook asks for it
-
-        return program_as_html(self.name, self.settings, self.named_predictors())
+    _repr_html_ = program_in_notebook
 
     @abstractmethod
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -272,17 +269,13 @@ class _Search(dspy.Retrieve):
 class _Answer(dspy.Prediction):
     """A prediction that a notebook shows with its tree, and `print` on a few lines."""
 
+    _repr_html_ = prediction_in_notebook
+
     def __str__(self) -> str:
         """Return the answer, the text, what it cites and how it stands."""
         cited = [f"[{number}] {passage.cited()}" for number, passage in enumerate(self.references, start=1)]
         said = self.answer or f"no answer ({self.failure or 'none was found'})"
         return "\n".join(filter(None, [said, self.final_content, *cited, str(standing_of(self))]))
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        from .notebook import prediction_as_html  # only a notebook asks for it
-
-        return prediction_as_html(self)
 
 
 def checked_program(given: Any) -> Program:

@@ -78,14 +78,6 @@ class PredictorState(_Part):
             return part
         return {name: value for name, value in part.items() if name not in _EMPTY or value != _EMPTY[name]}
 
-    def for_dspy(self) -> dict[str, Any]:
-        """Return the prompt and the demonstrations as ``dspy.Predict`` loads them."""
-        return {
-            "signature": self.signature.model_dump(),
-            "demos": [dspy.Example(demo) for demo in self.demos],
-            "lm": None,
-        }
-
 
 ProgramState = dict[str, PredictorState]
 """The states of a program's predictors by their names."""
@@ -199,7 +191,12 @@ def take_state(program: Program, state: ProgramState) -> None:
         if fields != len(predictors[name].signature.fields):
             raise ValueError(f"{name} has {len(predictors[name].signature.fields)} fields, and not {fields}")
     check_demonstrations(program, {name: part.demos for name, part in state.items()})
-    program.load_state({name: part.for_dspy() for name, part in state.items()})
+    program.load_state(
+        {
+            name: {"signature": part.signature.model_dump(), "demos": list(map(dspy.Example, part.demos)), "lm": None}
+            for name, part in state.items()
+        }
+    )
     for name, predictor in program.named_predictors():
         predictor.update_config(**state[name].config.model_dump(exclude_none=True))
 

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import dspy
-from pydantic import field_serializer
+from pydantic import PlainSerializer
 
 from ..common.event_loop import no_coroutine
 from ..lm.parallel import on_thread
@@ -122,21 +122,6 @@ def new_line(event: NodeGrown, told: set[str]) -> str | None:
     return line
 
 
-class Done(Event):
-    """The question is answered, or has failed.
-
-    Attributes:
-        prediction: what the program returned.
-    """
-
-    kind: Literal["done"] = "done"
-    prediction: dspy.Prediction
-
-    @field_serializer("prediction")
-    def _as_fields(self, prediction: dspy.Prediction) -> dict[str, Any]:
-        return as_fields(prediction)
-
-
 def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
     """Return a prediction as values that JSON can hold."""
     return {
@@ -149,6 +134,17 @@ def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
         "spent": prediction.spent.model_dump(),
         "seconds": prediction.seconds,
     }
+
+
+class Done(Event):
+    """The question is answered, or has failed.
+
+    Attributes:
+        prediction: what the program returned.
+    """
+
+    kind: Literal["done"] = "done"
+    prediction: Annotated[dspy.Prediction, PlainSerializer(as_fields)]
 
 
 def told_growth(

@@ -1,4 +1,4 @@
-"""A reasoning tree as text, as a Mermaid diagram, and as a notebook shows it.
+"""A reasoning tree as text, as a Mermaid diagram, and as a notebook shows it with its prediction and its program.
 
 Nodes of a chain of query show where their answer comes from; nodes for a paragraph or a blended query show what was
 done with it.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import dspy
 
 from ..common.text import in_page, printable
 from .basis import is_judged, kind_of, state_of
@@ -124,8 +126,34 @@ def _mermaid(text: str) -> str:
 
 
 def in_notebook(tree: ReasoningTree) -> str:
-    """Return the tree as a notebook shows it. Everything in it is escaped."""
+    """Return the tree as a notebook shows it. Everything in it is escaped, as in all that a notebook shows."""
     return f"<pre>{in_page(as_text(tree))}</pre>"
+
+
+def prediction_in_notebook(prediction: dspy.Prediction) -> str:
+    """Return the question, its answer or why there is none, the text with its references, and the tree."""
+    tree = prediction.tree
+    said = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
+    cited = "".join(f"<li>{in_page(passage.cited())}</li>" for passage in prediction.references)
+    return (
+        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(said)}</p>"
+        f"<p>{in_page(prediction.final_content)}</p><ol>{cited}</ol>{in_notebook(tree)}"
+    )
+
+
+def program_in_notebook(program: Any) -> str:
+    """Return a program's name, its settings that are no defaults, and how many demonstrations each predictor has."""
+    fields = type(program.settings).model_fields
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    told = ", ".join(f"{name}={value!r}" for name, value in program.settings if value != defaults[name])
+    rows = "".join(
+        f"<tr><td>{in_page(path)}</td><td>{in_page(one.signature.__name__)}</td><td>{len(one.demos)}</td></tr>"
+        for path, one in program.named_predictors()
+    )
+    return (
+        f"<p><b>{in_page(program.name)}</b> {in_page(told)}</p><table><thead><tr><th>predictor</th><th>prompt</th>"
+        f"<th>demonstrations</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
 
 
 # `print(tree)` and a notebook show the tree; tree.py cannot import its views
