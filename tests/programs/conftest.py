@@ -30,12 +30,18 @@ class Ran(NamedTuple):
         """The texts that the LM was sent."""
         return [one.text for one in self.asked]
 
+    @property
+    def calls(self) -> list[str]:
+        """What the LM was asked for, each with the titles of the passages that it was shown."""
+        return [repr(one) for one in self.asked]
+
 
 @pytest.fixture
-def run(scripted: Any) -> Callable[..., Ran]:
+def run(scripted: Any, answering: Any) -> Callable[..., Ran]:
     """Ask a program by its name, with an LM that gives these replies in order, no fewer and no more.
 
-    ``found`` has the titles that each query finds, or is a retriever; ``how`` are settings, and a reader.
+    In place of them, a function of what is asked may reply; ``meet`` then tells what a call waits for. ``found`` has
+    the titles that each query finds, or is a retriever; ``how`` are settings, and a reader.
     """
 
     def ask(
@@ -45,9 +51,11 @@ def run(scripted: Any) -> Callable[..., Ran]:
         question: str = "Which river?",
         style: str = "short",
         watch: Any = None,
+        meet: Any = None,
         **how: Any,
     ) -> Ran:
-        engine, retriever = scripted(*replies), TableRetriever(found or {}) if isinstance(found, dict | None) else found
+        engine = answering(*replies, meet) if replies and callable(replies[0]) else scripted(*replies)
+        retriever = TableRetriever(found or {}) if isinstance(found, dict | None) else found
         asked = program(name, retriever=retriever, **how)
         prediction = asked(question=question, answer_style=style, watch=watch)
         assert (prediction.failure, engine.replies) == (None, [])

@@ -1,6 +1,7 @@
 """Tree of Reviews, and its control, Chain of Reviews, call by call on hand-made cases (Li et al., 2024)."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import dspy
@@ -8,13 +9,7 @@ import pytest
 from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
 from questree.common.errors import QuestreeError
-from questree.programs import (
-    ChainOfReviews,
-    ChainOfReviewsSettings,
-    ReasoningTree,
-    TreeOfReviews,
-    TreeOfReviewsSettings,
-)
+from questree.programs import ChainOfReviewsSettings, ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
 from questree.programs.evidence import count_tokens
 from questree.signatures.reviews import ReviewParagraphs, ReviewParagraphsCoT
 
@@ -44,13 +39,6 @@ def replying(reviews: dict[str, dict[str, str]], fused: str = "Vltava", content:
     return reply
 
 
-def ask(retriever: TableRetriever, style: str = "short", **settings: Any) -> Any:
-    program = TreeOfReviews(retriever, TreeOfReviewsSettings(preset="paper", **settings))
-    prediction = program(question=Q, answer_style=style)
-    assert prediction.failure is None, prediction.failure
-    return prediction
-
-
 def ended(prediction: Any) -> dict[str, str | None]:
     """Why each branch ended, by the titles of its path."""
     tree = prediction.tree
@@ -69,11 +57,32 @@ REVIEWS = {
 }
 
 
-def test_depth_first_is_the_papers_order_call_for_call(answering):
-    engine = answering(replying(REVIEWS))
-    retriever = TableRetriever(FOUND)
-    prediction = ask(retriever, widths=(5, 3, 3))
-    assert engine.calls == [
+@pytest.fixture
+def ask(run):
+    """Ask Tree of Reviews as its paper has it, with an LM whose reviews are listed, or that replies as a function."""
+
+    def ask(reviews=REVIEWS, found=FOUND, name="tree-of-reviews", preset="paper", **how):
+        reply = replying(reviews) if isinstance(reviews, dict) else reviews
+        return run(name, reply, found=found, question=Q, preset=preset, **how)
+
+    return ask
+
+
+@pytest.fixture
+def ask_best(ask):
+    """Ask with the review of our own, by default."""
+    return partial(ask, preset="best")
+
+
+@pytest.fixture
+def ask_chain(ask):
+    """Ask Chain of Reviews, whose review thinks before it judges."""
+    return partial(ask, name="chain-of-reviews", preset="best")
+
+
+def test_depth_first_is_the_papers_order_call_for_call(ask):
+    prediction, asked, queries = ran = ask(widths=(5, 3, 3))
+    assert ran.calls == [
         "relevant(A)",
         "thoughts(A)",
         "relevant(A+B)",
@@ -84,23 +93,22 @@ def test_depth_first_is_the_papers_order_call_for_call(answering):
         "relevant(C)",
         "final_content(A+B+E+C)",
     ]
-    assert retriever.queries == [(Q, 5), ("more+A", 3), ("more+AB", 3)]
-    assert all(asked.given("question") == Q for asked in engine.asked)
-    assert engine.asked[4].given("passages") == ["[1] A | text of A", "[2] B | text of B", "[3] E | text of E"]
-    assert engine.asked[-1].given("assertions") == [
+    assert queries == [(Q, 5), ("more+A", 3), ("more+AB", 3)]
+    assert all(one.given("question") == Q for one in asked)
+    assert asked[4].given("passages") == ["[1] A | text of A", "[2] B | text of B", "[3] E | text of E"]
+    assert asked[-1].given("assertions") == [
         {"analysis": "E names it [3].", "answer": "Vltava", "references": [1, 2, 3]},
         {"analysis": "the Vltava", "answer": "the Vltava", "references": [4]},
     ]
-    assert engine.asked[-1].given("passages")[3] == "[4] C | text of C"
+    assert asked[-1].given("passages")[3] == "[4] C | text of C"
     assert prediction.answer == "Vltava"
     assert [passage.id for passage in prediction.references] == ["A"]
     assert prediction.final_content == "It is [1]."
     assert prediction.spent.calls == 9
 
 
-def test_the_tree_records_every_review_and_why_each_branch_ended(answering):
-    answering(replying(REVIEWS))
-    prediction = ask(TableRetriever(FOUND))
+def test_the_tree_records_every_review_and_why_each_branch_ended(ask):
+    prediction = ask().prediction
     assert ended(prediction) == {
         "A": None,
         "X": "rejected",
@@ -124,23 +132,20 @@ def meeting(*groups: set[str]) -> Any:
     return lambda asked: next((barrier for group, barrier in barriers if repr(asked) in group), None)
 
 
-def test_level_order_reviews_the_paths_of_a_level_at_the_same_time(answering):
-    engine = answering(
-        replying({**REVIEWS, "X": search(), "XY": REJECT}),
-        meeting(
-            {"relevant(A)", "relevant(X)", "relevant(C)"},
-            {"thoughts(A)", "thoughts(X)"},  # expansions as well
-            {"relevant(A+B)", "relevant(A+D)", "relevant(X+Y)"},  # cousins as well
-        ),
+def test_level_order_reviews_the_paths_of_a_level_at_the_same_time(ask):
+    meet = meeting(
+        {"relevant(A)", "relevant(X)", "relevant(C)"},
+        {"thoughts(A)", "thoughts(X)"},  # expansions as well
+        {"relevant(A+B)", "relevant(A+D)", "relevant(X+Y)"},  # cousins as well
     )
-    prediction = ask(TableRetriever({**FOUND, "more+X": "Y"}), order="level")
-    assert len(engine.calls) == 11
+    reviews, found = {**REVIEWS, "X": search(), "XY": REJECT}, {**FOUND, "more+X": "Y"}
+    prediction, asked, _ = ask(reviews, found, order="level", meet=meet)
+    assert len(asked) == 11
     assert ended(prediction)["ABE"] == "accepted"
 
 
-@pytest.mark.parametrize(("late", "early"), [("relevant(A)", "relevant(C)"), ("relevant(C)", "thoughts(A)")])
-def test_level_order_does_not_depend_on_which_reply_comes_first(answering, late, early):
-    """C is accepted, and A's search finds it again: pruned, whether C's review or A's search ends first."""
+def meeting_late(late: str, early: str) -> dict[str, Any]:
+    """One call waits until the other is answered."""
     gate = Gate()
 
     def reply(asked: Asked) -> Any:
@@ -148,27 +153,30 @@ def test_level_order_does_not_depend_on_which_reply_comes_first(answering, late,
             gate.opened.set()
         return replying(REVIEWS)(asked)
 
-    answering(reply, meet=lambda asked: gate if repr(asked) == late else None)
-    prediction = ask(TableRetriever({**FOUND, "more+A": "BCD"}), order="level")
+    return {"reviews": reply, "meet": lambda asked: gate if repr(asked) == late else None}
+
+
+@pytest.mark.parametrize(("late", "early"), [("relevant(A)", "relevant(C)"), ("relevant(C)", "thoughts(A)")])
+def test_level_order_does_not_depend_on_which_reply_comes_first(ask, late, early):
+    """C is accepted, and A's search finds it again: pruned, whether C's review or A's search ends first."""
+    prediction = ask(found={**FOUND, "more+A": "BCD"}, order="level", **meeting_late(late, early)).prediction
     assert ended(prediction)["AC"] == "repeated"
     assert [node.passage.id for node in prediction.tree.nodes] == list("AXCBCDE")
     assert [piece.answer for piece in prediction.evidence] == ["Vltava", "the Vltava"]
 
 
-def test_widths_are_levels_and_how_many_are_retrieved_at_each(answering):
-    answering(replying({"A": search(), "AB": search(), "X": REJECT}))
-    retriever = TableRetriever(FOUND)
-    prediction = ask(retriever, widths=(2, 1))
-    assert retriever.queries == [(Q, 2), ("more+A", 1)]
+def test_widths_are_levels_and_how_many_are_retrieved_at_each(ask):
+    prediction, _, queries = ask({"A": search(), "AB": search(), "X": REJECT}, widths=(2, 1))
+    assert queries == [(Q, 2), ("more+A", 1)]
     assert ended(prediction) == {"A": None, "X": "rejected", "AB": "full depth"}
 
 
 @pytest.mark.parametrize(("expansion", "first", "thoughts"), [("direct", "relevant", None), ("cot", "thoughts", "hm")])
-def test_an_expansion_searches_with_the_reviews_query_and_cot_thinks_before(answering, expansion, first, thoughts):
-    engine = answering(replying({"A": search("who is A?"), "AB": accept("b")}))
-    prediction = ask(TableRetriever({Q: "A", "who is A?": "B"}), expansion=expansion)
-    assert engine.calls[:2] == [f"{first}(A)", f"{first}(A+B)"]
-    assert prediction.tree.nodes[0].review.thoughts == thoughts
+def test_an_expansion_searches_with_the_reviews_query_and_cot_thinks_before(ask, expansion, first, thoughts):
+    reviews = {"A": search("who is A?"), "AB": accept("b")}
+    ran = ask(reviews, {Q: "A", "who is A?": "B"}, expansion=expansion)
+    assert ran.calls[:2] == [f"{first}(A)", f"{first}(A+B)"]
+    assert ran.path[0].review.thoughts == thoughts
 
 
 def test_a_program_has_the_predictors_of_its_settings_only():
@@ -191,10 +199,8 @@ def test_a_program_has_the_predictors_of_its_settings_only():
     ("fusion", "sees_assertions", "sees_passages"),
     [("analysis", True, False), ("paragraph", False, True), ("evidence", True, True)],
 )
-def test_fusion_reads_assertions_or_passages_or_both(answering, fusion, sees_assertions, sees_passages):
-    engine = answering(replying({"A": accept("a")}))
-    prediction = ask(TableRetriever({Q: "A"}), fusion=fusion)
-    fused = engine.asked[-1]
+def test_fusion_reads_assertions_or_passages_or_both(ask, fusion, sees_assertions, sees_passages):
+    prediction, (*_, fused), _ = ask({"A": accept("a")}, {Q: "A"}, fusion=fusion)
     assert (fused.given("assertions") is not None) == sees_assertions
     assert (fused.given("passages") is not None) == sees_passages
     assert [passage.id for passage in prediction.references] == ["A"]
@@ -227,32 +233,27 @@ SUPPORTED = {**accept("null"), "next_query": "q2"}  # without an answer it is no
         ({"A": SUPPORTED}, {}, {"expansion": "direct"}, "A", "nothing retrieved"),
     ],
 )
-def test_why_a_branch_ends(answering, reviews, found, settings, branch, why):
-    engine = answering(replying(reviews))
-    assert ended(ask(AlikeRetriever({Q: "A", **found}), **settings))[branch] == why
-    assert (f"relevant({'+'.join(branch)})" in engine.calls) == (why not in ("repeated", "near-duplicate"))
+def test_why_a_branch_ends(ask, reviews, found, settings, branch, why):
+    ran = ask(reviews, AlikeRetriever({Q: "A", **found}), **settings)
+    assert ended(ran.prediction)[branch] == why
+    assert (f"relevant({'+'.join(branch)})" in ran.calls) == (why not in ("repeated", "near-duplicate"))
 
 
-def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_read_last(answering):
+def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_read_last(ask_best):
     def reply(asked: Asked) -> dict[str, str]:
         review = ours("", query=f"after {''.join(asked.titles)}", adds=asked.titles[-1:] and asked.titles[-1] in "AB")
         return reviewing(review, "It is.")(asked)
 
     found = {Q: ["A", "Metamorphosis", "X"], "after A": "B", "after AB": "BCD"}
-    engine, retriever = answering(reply), TableRetriever(found)
-    prediction = best(retriever, widths=(5, 3))
-    assert engine.calls[-1] == "final_content(A+B+C+Metamorphosis)", (
-        "rejected, but the question names it; X is not read"
-    )
+    prediction, *_ = ran = ask_best(reply, found, widths=(5, 3))
+    assert ran.calls[-1] == "final_content(A+B+C+Metamorphosis)", "rejected, but the question names it; X is not read"
     assert ended(prediction)["AB"] == ended(prediction)["ABC"] == "full depth"
     assert prediction.rests_on == "memory", "no passage that is cited names the answer"
-    retriever.queries.clear()
-    best(retriever, widths=(5, 3), second_search=False)
-    assert retriever.queries == [(Q, 5), ("after A", 3)]
+    assert ask_best(reply, found, widths=(5, 3), second_search=False).queries == [(Q, 5), ("after A", 3)]
 
 
 @pytest.mark.parametrize("fusion", ["evidence", "analysis"])
-def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
+def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(ask_best, fusion):
     facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
 
     def reply(asked):
@@ -261,17 +262,11 @@ def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fu
         (title,) = asked.titles
         return ours(f"of {title} [1]", facts[title])
 
-    engine = answering(reply)
-    best(TableRetriever({Q: "AXC"}), enough_agreement=None, fusion=fusion)
-    assertions = engine.asked[-1].given("assertions")
+    ran = ask_best(reply, {Q: "AXC"}, enough_agreement=None, fusion=fusion)
+    assertions = ran.asked[-1].given("assertions")
     assert [one["answer"] for one in assertions] == ["of A", "of X", "of C"]
     told = [(one["analysis"], one["references"]) for one in assertions]
     assert told == [("It is Prague [1].", [1]), ("It is in X [2].", [2]), ("It is Brno [3], and no other.", [3])]
-
-
-def best(retriever: TableRetriever, style: str = "short", **settings: Any) -> Any:
-    """Ask with the review of our own."""
-    return TreeOfReviews(retriever, TreeOfReviewsSettings(**settings))(question=Q, answer_style=style)
 
 
 def ours(answer: str = "Vltava", facts: str = "Some.", query: str = "", adds: bool = True) -> dict[str, str]:
@@ -286,13 +281,14 @@ def reviewing(review: dict[str, str], content: str = "Fused.") -> Any:
 
 @pytest.mark.parametrize(("style", "reviews"), [("label", 2), ("two-label", 2), ("short", 1)])
 @pytest.mark.parametrize("preset", ["best", "paper"])
-def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_be_so(
-    answering, preset, style, reviews
-):
+def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_be_so(ask, preset, style, reviews):
     says = "NOT ENOUGH INFO"
     paper = replying({"A": accept(says), "B": accept(says)}, fused=says)
-    answering(lambda asked: ours(says) if asked.wants == "facts" else paper(asked))
-    prediction = best(TableRetriever({Q: "AB"}), style, preset=preset, enough_agreement=1)
+
+    def reply(asked: Asked) -> Any:
+        return ours(says) if asked.wants == "facts" else paper(asked)
+
+    prediction = ask(reply, {Q: "AB"}, style=style, preset=preset, enough_agreement=1).prediction
     assert sum(node.review is not None for node in prediction.tree.nodes) == reviews
     assert prediction.answer == says
     assert len(prediction.evidence) == (style == "short")  # a film or a song may be called so
@@ -315,9 +311,8 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
         ("Unknown: where it is", False),
     ],
 )
-def test_a_path_is_enough_where_nothing_is_asked_for_in_any_words(answering, query, enough):
-    answering(reviewing(ours(query=query)))
-    prediction = best(TableRetriever({Q: "A"}))
+def test_a_path_is_enough_where_nothing_is_asked_for_in_any_words(ask_best, query, enough):
+    prediction = ask_best(reviewing(ours(query=query)), {Q: "A"}).prediction
     assert (len(prediction.evidence), prediction.tree.nodes[0].action == "accept") == (enough, enough)
 
 
@@ -329,18 +324,17 @@ def test_a_path_is_enough_where_nothing_is_asked_for_in_any_words(answering, que
         ("It is text of A [1].", "long", 2, "Fused."),
     ],
 )
-def test_one_assertion_alone_is_the_answer_where_its_facts_keep_a_mark(answering, facts, style, calls, content):
-    engine = answering(reviewing(ours(facts=facts)))
-    prediction = best(TableRetriever({Q: "AB"}), style)
-    assert (len(engine.calls), prediction.answer, prediction.final_content) == (calls, "Vltava", content)
+def test_one_assertion_alone_is_the_answer_where_its_facts_keep_a_mark(ask_best, facts, style, calls, content):
+    prediction, asked, _ = ask_best(reviewing(ours(facts=facts)), {Q: "AB"}, style=style)
+    assert (len(asked), prediction.answer, prediction.final_content) == (calls, "Vltava", content)
     assert [passage.id for passage in prediction.references] == ["A"] * (calls == 1)
 
 
-def test_evidence_is_read_best_first_as_far_as_the_budget_goes(answering):
-    engine = answering(replying({title: accept(title) for title in "ABC"}))
-    prediction = ask(TableRetriever({Q: "ABC"}), evidence_tokens=14)  # each piece: 6 for the passage, 1 for the answer
-    assert [one["answer"] for one in engine.asked[-1].given("assertions")] == ["A", "B"]
-    assert engine.asked[-1].titles == ("A", "B")
+def test_evidence_is_read_best_first_as_far_as_the_budget_goes(ask):
+    reviews = {title: accept(title) for title in "ABC"}
+    prediction, (*_, fused), _ = ask(reviews, {Q: "ABC"}, evidence_tokens=14)  # a piece has 6 for the passage, 1 more
+    assert [one["answer"] for one in fused.given("assertions")] == ["A", "B"]
+    assert fused.titles == ("A", "B")
     assert [passage.id for passage in prediction.passages] == ["A", "B", "C"]  # found, if not read
 
 
@@ -350,10 +344,8 @@ def test_text_without_spaces_counts_against_the_budget():
 
 
 @pytest.mark.parametrize("found", [accept("a"), search()])
-def test_the_best_paragraph_is_read_however_long_it_is(answering, found):
-    engine = answering(replying(dict.fromkeys("AB", found)))
-    ask(TableRetriever({Q: "AB"}), evidence_tokens=1)
-    assert engine.asked[-1].titles == ("A",)
+def test_the_best_paragraph_is_read_however_long_it_is(ask, found):
+    assert ask(dict.fromkeys("AB", found), {Q: "AB"}, evidence_tokens=1).asked[-1].titles == ("A",)
 
 
 @pytest.mark.parametrize(
@@ -361,25 +353,23 @@ def test_the_best_paragraph_is_read_however_long_it_is(answering, found):
     [(TableRetriever, "BCD", "text of C", ["C", "B"]), (AlikeRetriever, "ABC", "b, says text of C", ["B"])],
     ids=["by words", "by the retriever's own embeddings"],
 )
-def test_more_paragraphs_than_are_scored_are_ranked_by_the_final_response(answering, retriever, found, content, ranked):
-    answering(replying({title: accept(title) for title in found}, content=content))
-    prediction = ask(retriever({Q: found}), max_passages=len(ranked))
+def test_more_paragraphs_than_are_scored_are_ranked_by_the_final_response(ask, retriever, found, content, ranked):
+    reply = replying({title: accept(title) for title in found}, content=content)
+    prediction = ask(reply, retriever({Q: found}), max_passages=len(ranked)).prediction
     assert [passage.id for passage in prediction.passages] == ranked
 
 
-def test_an_empty_pool_leaves_what_was_relevant_but_not_enough(answering):
-    engine = answering(replying({"A": search(), "X": REJECT, "AB": REJECT}))
-    prediction = ask(TableRetriever({Q: "AX", "more+A": "B"}))
-    assert engine.asked[-1].given("assertions") == []
-    assert engine.asked[-1].titles == ("A",)
+def test_an_empty_pool_leaves_what_was_relevant_but_not_enough(ask):
+    prediction, (*_, fused), _ = ask({"A": search(), "X": REJECT, "AB": REJECT}, {Q: "AX", "more+A": "B"})
+    assert fused.given("assertions") == []
+    assert fused.titles == ("A",)
     assert [passage.id for passage in prediction.passages] == ["A"]
     assert prediction.evidence == []
 
 
-def test_nothing_relevant_leaves_the_lm_to_itself(answering):
-    engine = answering(replying({"X": REJECT}))
-    prediction = ask(TableRetriever({Q: "X"}))
-    assert engine.asked[-1].titles == ()
+def test_nothing_relevant_leaves_the_lm_to_itself(ask):
+    prediction, (*_, fused), _ = ask({"X": REJECT}, {Q: "X"})
+    assert fused.titles == ()
     assert (prediction.passages, prediction.references, prediction.final_content) == ([], [], "It is.")
 
 
@@ -389,24 +379,21 @@ def test_semantic_pruning_needs_a_retriever_with_embeddings():
 
 
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])
-def test_enough_agreement_ends_the_search(answering, order, reviewed):
+def test_enough_agreement_ends_the_search(ask, order, reviewed):
     reviews = {"A": accept("Vltava"), "B": accept("the Vltava"), "C": search(), "D": accept("Elbe"), "CE": REJECT}
-    engine = answering(replying(reviews))
-    retriever = TableRetriever({Q: "ABCD", "more+C": "E"})
-    prediction = ask(retriever, order=order, enough_agreement=2)
-    assert sum(call.startswith("relevant") for call in engine.calls) == reviewed
-    assert "enough agreement" in ended(prediction).values()
-    assert "enough agreement" not in ended(ask(retriever, order=order, enough_agreement=3)).values()
+    two, three = (ask(reviews, {Q: "ABCD", "more+C": "E"}, order=order, enough_agreement=enough) for enough in (2, 3))
+    assert sum(call.startswith("relevant") for call in two.calls) == reviewed
+    assert "enough agreement" in ended(two.prediction).values()
+    assert "enough agreement" not in ended(three.prediction).values()
 
 
 @pytest.mark.parametrize("order", ["depth-first", "level"])
 @pytest.mark.parametrize("calls", range(1, 11))
-def test_a_question_takes_no_more_calls_than_its_budget(answering, order, calls):
-    engine = answering(replying(REVIEWS))
-    prediction = ask(TableRetriever(FOUND), order=order, max_calls=calls)
-    assert len(engine.calls) == min(calls, 9)  # as many as it may, until the tree is done
+def test_a_question_takes_no_more_calls_than_its_budget(ask, order, calls):
+    prediction, asked, _ = ask(order=order, max_calls=calls)
+    assert len(asked) == min(calls, 9)  # as many as it may, until the tree is done
     assert ("out of calls" in ended(prediction).values()) == (calls < 9)
-    assert engine.calls[-1].startswith("final_content")
+    assert asked[-1].wants == "final_content"
 
 
 def test_a_failed_call_fails_the_question_and_keeps_the_tree(answering):
@@ -421,44 +408,26 @@ def test_a_failed_call_fails_the_question_and_keeps_the_tree(answering):
         assert prediction.tree.nodes[0].action == "search"
 
 
-def test_the_answer_style_reaches_review_and_fusion(answering):
-    engine = answering(replying({"A": accept("yes")}))
-    ask(TableRetriever({Q: "A"}), style="yes-no")
-    assert [asked.given("answer_style") for asked in engine.asked] == ["yes or no", "yes or no"]
+def test_the_answer_style_reaches_review_and_fusion(ask):
+    asked = ask({"A": accept("yes")}, {Q: "A"}, style="yes-no").asked
+    assert [one.given("answer_style") for one in asked] == ["yes or no", "yes or no"]
 
 
-def test_the_trace_of_level_order_is_in_the_order_of_the_tree(answering):
-    gate = Gate()
-
-    def reply(asked: Asked) -> Any:
-        if repr(asked) == "relevant(C)":
-            gate.opened.set()
-        return replying(REVIEWS)(asked)
-
-    answering(reply, meet=lambda asked: gate if repr(asked) == "relevant(A)" else None)
+def test_the_trace_of_level_order_is_in_the_order_of_the_tree(ask):
     with dspy.context(trace=[]):
-        ask(TableRetriever(FOUND), order="level")
+        ask(order="level", **meeting_late("relevant(A)", "relevant(C)"))
         traced = [predictor.signature.__name__[0] for predictor, _, _ in dspy.settings.trace]
     assert "".join(traced) == "RC" + "R" + "R" + "RC" + "R" + "R" + "F"  # A, X, C, AB, AD, ABE, fusion
 
 
-def ask_chain(retriever: TableRetriever, **settings: Any) -> Any:
-    """Ask Chain of Reviews, whose review thinks before it judges."""
-    prediction = ChainOfReviews(retriever, ChainOfReviewsSettings(**settings))(question=Q)
-    assert prediction.failure is None, prediction.failure
-    return prediction
-
-
-def test_a_review_of_the_chain_sees_every_paragraph_so_far(answering):
-    engine = answering(replying({"AB": search("q2"), "ABC": accept("Vltava")}))
-    retriever = TableRetriever({Q: "AB", "q2": "BC"})
-    prediction = ask_chain(retriever)
-    assert engine.calls == ["thoughts(A+B)", "thoughts(A+B+C)", "final_content(A+B+C)"]
-    assert retriever.queries == [(Q, 5), ("q2", 5)]
-    last = [(node.passage.id, node.round, node.ended) for node in prediction.tree.last_path()]
+def test_a_review_of_the_chain_sees_every_paragraph_so_far(ask_chain):
+    ran = ask_chain({"AB": search("q2"), "ABC": accept("Vltava")}, {Q: "AB", "q2": "BC"})
+    assert ran.calls == ["thoughts(A+B)", "thoughts(A+B+C)", "final_content(A+B+C)"]
+    assert ran.queries == [(Q, 5), ("q2", 5)]
+    last = [(node.passage.id, node.round, node.ended) for node in ran.path]
     assert last == [("A", 1, None), ("B", 1, None), ("C", 2, "accepted")]
-    assert [piece.answer for piece in prediction.evidence] == ["Vltava"]
-    assert [passage.id for passage in prediction.passages] == ["A", "B", "C"]
+    assert [piece.answer for piece in ran.prediction.evidence] == ["Vltava"]
+    assert [passage.id for passage in ran.prediction.passages] == ["A", "B", "C"]
 
 
 LEADS_ON, MISLEADS = {"A": search("q2")}, {"A": search("q2", relevant=False), "AB": accept("b")}
@@ -475,30 +444,24 @@ LEADS_ON, MISLEADS = {"A": search("q2")}, {"A": search("q2", relevant=False), "A
         ({"A": search()}, {}, {}, ["thoughts(A)"], Q, "no query"),
     ],
 )
-def test_why_a_chain_ends(answering, reviews, found, settings, calls, query, why):
-    engine, retriever = answering(replying(reviews)), TableRetriever({Q: "A", **found})
-    prediction = ask_chain(retriever, **settings)
-    assert engine.calls[:-1] == calls
-    assert (retriever.queries[-1][0], prediction.tree.nodes[-1].ended) == (query, why)
+def test_why_a_chain_ends(ask_chain, reviews, found, settings, calls, query, why):
+    ran = ask_chain(reviews, {Q: "A", **found}, **settings)
+    assert ran.calls[:-1] == calls
+    assert (ran.queries[-1][0], ran.path[-1].ended) == (query, why)
 
 
-def test_turns_of_the_chain_and_their_paragraphs_are_bounded(answering):
-    engine, retriever = (
-        answering(replying({"A": search("q2"), "AB": search("q3")})),
-        TableRetriever({Q: "AX", "q2": "BX"}),
-    )
-    assert ended(ask_chain(retriever, k=1, max_turns=2))["AB"] == "full depth"
-    assert retriever.queries == [(Q, 1), ("q2", 1)]
-    assert engine.asked[-1].titles == ("A", "B")  # nothing was accepted: what was relevant is read
+def test_turns_of_the_chain_and_their_paragraphs_are_bounded(ask_chain):
+    reviews, found = {"A": search("q2"), "AB": search("q3")}, {Q: "AX", "q2": "BX"}
+    prediction, asked, queries = ask_chain(reviews, found, k=1, max_turns=2)
+    assert ended(prediction)["AB"] == "full depth"
+    assert queries == [(Q, 1), ("q2", 1)]
+    assert asked[-1].titles == ("A", "B")  # nothing was accepted: what was relevant is read
 
 
 def test_the_papers_chain_reviews_with_thoughts_as_its_table_13_does():
     assert ChainOfReviewsSettings(preset="paper").expansion == "cot"
 
 
-def test_the_fusion_of_the_chain_is_a_setting_and_without_passages_the_lm_is_left_to_itself(answering):
-    engine = answering(replying({"A": accept("a")}))
-    ask_chain(TableRetriever({Q: "A"}), fusion="analysis")
-    assert engine.asked[-1].given("passages") is None
-    assert ask_chain(TableRetriever({})).answer == "Vltava"
-    assert engine.calls[2:] == ["final_content()"]
+def test_the_fusion_of_the_chain_is_a_setting_and_without_passages_the_lm_is_left_to_itself(ask_chain):
+    assert ask_chain({"A": accept("a")}, {Q: "A"}, fusion="analysis").asked[-1].given("passages") is None
+    assert ask_chain({}, {}).calls == ["final_content()"]
