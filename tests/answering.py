@@ -20,7 +20,7 @@ class Asked:
 
     def __init__(self, request: Request):
         self.text = request.messages[-1].text or ""
-        self.temperature = request.config.temperature
+        self.temperature, self.top_p = request.config.temperature, request.config.top_p
         found = re.search(r"starting with the field `\[\[ ## (\w+) ## \]\]`", self.text)
         self.wants = found[1] if found else ""
 
