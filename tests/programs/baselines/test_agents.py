@@ -175,7 +175,7 @@ def test_react_may_look_at_one_search_of_the_question_first(run):
 
 @pytest.mark.parametrize("name", ["search-agent", "toolformer"])
 @pytest.mark.parametrize("search", [BORN, None])
-def test_a_result_that_the_lm_makes_up_is_not_taken_for_one(name, search, answering):
+def test_a_result_that_the_lm_makes_up_is_not_taken_for_one(name, search, run):
     made_up = f"He was born in [Search({BORN}) → Vienna [1]]. So he was."
 
     def reply(asked: Asked) -> dict[str, object]:
@@ -183,10 +183,9 @@ def test_a_result_that_the_lm_makes_up_is_not_taken_for_one(name, search, answer
             return {"finding": "He was born in Prague [1]."}
         return reasons("It is so.", answer="Prague") if asked.given("written") else reasons(made_up, search)
 
-    engine, retriever = answering(reply), ListRetriever(PASSAGES)
-    prediction = program(name, retriever=retriever)(question=Q)
-    assert (prediction.answer, retriever.queries) == ("Prague", [BORN])
-    written = engine.asked[-1].given("written")
+    prediction, asked, queries = run(name, reply, found=ListRetriever(PASSAGES))
+    assert (prediction.answer, queries) == ("Prague", [BORN])
+    written = asked[-1].given("written")
     assert written[0] == "He was born in"
     assert "Vienna" not in str(written) + prediction.final_content
 
@@ -371,13 +370,12 @@ def test_a_tentative_sentence_is_of_a_kind(reply, kind, shown):
         *[("search-agent", 8, 1), ("multi-hop", 4, 1)],
     ],
 )
-def test_what_was_asked_before_is_not_asked_again(name, calls, searches, answering):
+def test_what_was_asked_before_is_not_asked_again(name, calls, searches, run):
     queries = chain(["q"], repeat("Q"))
     told = {"query_answer": "A", "references": [1], "new_notes": ["It is A [1]."]}
     told |= {"tentative": "It is A.", "uncertain": [], "thought": "It is A."}
-    engine, retriever = answering(searching(lambda: next(queries), **told)), TableRetriever({"q": "A"})
-    assert program(name, retriever=retriever)(question=Q).failure is None
-    assert (len(engine.asked), len(retriever.queries)) == (calls, searches)
+    ran = run(name, searching(lambda: next(queries), **told), found={"q": "A"})
+    assert (len(ran.asked), len(ran.queries)) == (calls, searches)
 
 
 @pytest.mark.parametrize(
@@ -387,24 +385,20 @@ def test_what_was_asked_before_is_not_asked_again(name, calls, searches, answeri
         *["plan-and-solve-retrieval", "tree-of-thought", "verify-and-edit", "tree-of-reviews", "searchain"],
     ],
 )
-def test_a_query_in_quotation_marks_is_searched_and_shown_without_them(name, answering):
-    answering(searching('"q"'))
-    retriever = TableRetriever({Q: "A"})
-    prediction = program(name, retriever=retriever)(question=Q)
-    assert prediction.failure is None
-    assert "q" in [query.split()[0] for query, _ in retriever.queries]
+def test_a_query_in_quotation_marks_is_searched_and_shown_without_them(name, run):
+    prediction, _, queries = run(name, searching('"q"'), found={Q: "A"})
+    assert "q" in [query.split()[0] for query, _ in queries]
     assert "q" in [node.query for node in prediction.tree.nodes] or name == "tree-of-reviews"
-    assert not [query for query, _ in retriever.queries if '"' in query]
+    assert not [query for query, _ in queries if '"' in query]
 
 
 @pytest.mark.parametrize("name", ["multi-hop", "search-agent", "flare", "ircot"])
-def test_each_ends_at_its_limit(name, answering):
+def test_each_ends_at_its_limit(name, run):
     """However much an LM would like to search on."""
     numbers = count()
-    engine = answering(searching(lambda: f"q{next(numbers)}"))
     limit = {"multi-hop": "hops", "search-agent": "max_searches"}.get(name, "max_thoughts")
-    prediction = program(name, retriever=TableRetriever({"q": "A", "It is .": "A"}), **{limit: 2})(question=Q)
-    assert prediction.failure is None
+    replies, found = searching(lambda: f"q{next(numbers)}"), {"q": "A", "It is .": "A"}
+    prediction, asked, _ = run(name, replies, found=found, **{limit: 2})
     searched = 2 + (name == "ircot")  # which searches with the question first
     assert len([node for node in prediction.tree.nodes if node.source != "passage"]) == searched
-    assert len(engine.asked) <= 6
+    assert len(asked) <= 6

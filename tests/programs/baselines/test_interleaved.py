@@ -184,16 +184,15 @@ def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
     assert [ids(one.references) for one in predictions] == [["A"], ["B"]]
 
 
-def test_react_that_does_not_finish_gives_way_to_self_consistency(answering):
+def test_react_that_does_not_finish_gives_way_to_self_consistency(run):
     def reply(asked):
         if asked.wants == "next_thought":
             return turn("search", query="river")
         return told("From memory.")
 
-    engine, settings = answering(reply), {"max_turns": 2, "samples": 3}
-    prediction = program("react-self-consistency", retriever=TableRetriever({"river": "A"}), **settings)(question=Q)
-    assert [asked.wants for asked in engine.asked] == ["next_thought"] * 2 + ["final_content"] * 3
-    assert [asked.temperature for asked in engine.asked[2:]] == [0.7] * 3
+    prediction, asked, _ = run("react-self-consistency", reply, found={"river": "A"}, max_turns=2, samples=3)
+    assert [one.wants for one in asked] == ["next_thought"] * 2 + ["final_content"] * 3
+    assert [one.temperature for one in asked[2:]] == [0.7] * 3
     assert (prediction.answer, prediction.references) == ("Vltava", [])
     assert prediction.samples == ["Vltava"] * 3
     assert prediction.passages == [], "an answer from memory rests on none"

@@ -1,7 +1,6 @@
 """Baselines that answer outright: their calls, and what each prompt holds."""
 
 import pytest
-from answering import TableRetriever
 
 from questree import program
 from questree.lm.failure import counting_failures
@@ -50,7 +49,7 @@ def test_recite_shows_no_word_for_nothing(run):
     assert run("recite", {"passage": "null"}, {"answer": "Vltava"}).prediction.final_content == ""
 
 
-def test_several_recitations_are_answered_from_one_by_one_and_the_majority_counts(answering):
+def test_several_recitations_are_answered_from_one_by_one_and_the_majority_counts(run):
     texts = iter(["one", "two", "three"])
 
     def reply(asked):
@@ -58,11 +57,10 @@ def test_several_recitations_are_answered_from_one_by_one_and_the_majority_count
             return {"passage": next(texts)}
         return {"answer": "Elbe" if asked.given("passages") == ["one"] else "Vltava"}
 
-    engine = answering(reply)
-    prediction = program("recite", recitations=3)(question=Q)
-    assert [asked.wants for asked in engine.asked] == ["passage"] * 3 + ["answer"] * 3
-    assert [asked.temperature for asked in engine.asked[:3]] == [0.7] * 3
-    assert {tuple(asked.given("passages")) for asked in engine.asked[3:]} == {("one",), ("two",), ("three",)}
+    prediction, asked, _ = run("recite", reply, recitations=3)
+    assert [one.wants for one in asked] == ["passage"] * 3 + ["answer"] * 3
+    assert [one.temperature for one in asked[:3]] == [0.7] * 3
+    assert {tuple(one.given("passages")) for one in asked[3:]} == {("one",), ("two",), ("three",)}
     assert prediction.answer == "Vltava"
     assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
 
@@ -96,10 +94,9 @@ def test_nothing_retrieved_leaves_the_lm_alone(run):
 
 
 @pytest.mark.parametrize("name", ["direct", "oner", "recite"])
-def test_a_text_without_references_has_no_marks(name, answering):
-    told = "Jaws is from 1975 [1]. Spielberg directed it [1, 2]."
-    answering(lambda asked: {asked.wants: {"passage": "Kafka[1]. Prague.[2]", "answer": told}[asked.wants]})
-    prediction = program(name, retriever=TableRetriever(SHELF))(question=Q, answer_style="long")
+def test_a_text_without_references_has_no_marks(name, run):
+    told = {"passage": "Kafka[1]. Prague.[2]", "answer": "Jaws is from 1975 [1]. Spielberg directed it [1, 2]."}
+    prediction = run(name, lambda asked: {asked.wants: told[asked.wants]}, found=SHELF, style="long").prediction
     plain = "Jaws is from 1975. Spielberg directed it."
     assert (prediction.answer, prediction.references) == (plain, [])
     assert prediction.final_content == ("Kafka. Prague." if name == "recite" else plain)
@@ -114,12 +111,11 @@ def test_an_answer_holds_no_marks_where_its_content_does(run):
 
 @pytest.mark.parametrize("name", ["direct", "cot", "oner", "oner-cot", "react", "recite", "self-consistency"])
 @pytest.mark.parametrize("said", ["null", "None", "I don't know.", "unknown [1]", "[1]"])
-def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said, answering):
+def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said, run):
     replies = {"next_thought": "So.", "next_tool_name": "finish", "next_tool_args": {}}
     replies |= {"reasoning": "So.", "final_content": "So.", "passage": "So.", "answer": said}
-    answering(lambda asked: replies)
-    prediction = program(name, retriever=TableRetriever(SHELF))(question=Q)
-    assert (prediction.answer, prediction.failure) == ("", None)
+    prediction = run(name, lambda asked: replies, found=SHELF).prediction
+    assert prediction.answer == ""
     assert {node.source for node in prediction.tree.nodes} <= {"unsolved", "query", "passage"}, "nobody knew that"
     assert prediction.final_content in ("", "So.")
 
@@ -127,9 +123,9 @@ def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said,
 @pytest.mark.parametrize(
     ("style", "answer"), [("label", "NOT ENOUGH INFO"), ("two-label", ""), ("yes-no", ""), ("short", "")]
 )
-def test_no_answer_to_a_claim_with_three_labels_means_that_it_is_open(style, answer, answering):
-    answering(lambda asked: {"final_content": "Kafka wrote it.", "answer": "Cannot be determined."})
-    prediction = program("oner-cot", retriever=TableRetriever(SHELF))(question=Q, answer_style=style)
+def test_no_answer_to_a_claim_with_three_labels_means_that_it_is_open(style, answer, run):
+    reply = {"final_content": "Kafka wrote it.", "answer": "Cannot be determined."}
+    prediction = run("oner-cot", reply, found=SHELF, style=style).prediction
     assert (prediction.answer, prediction.final_content) == (answer, "Kafka wrote it.")
 
 

@@ -4,7 +4,6 @@ import threading
 
 import dspy
 import pytest
-from answering import TableRetriever
 from dspy import lm15
 from fakes import ListRetriever
 
@@ -85,7 +84,7 @@ def test_the_majority_compares_answers_in_their_normal_form(answers, style, won,
 
 
 @pytest.mark.parametrize(("name", "settings"), [("self-consistency", {}), ("dsp", {}), ("recite", {"recitations": 5})])
-def test_programs_that_sample_count_verdicts(answering, name, settings):
+def test_programs_that_sample_count_verdicts(run, name, settings):
     given = iter(["No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"])
 
     def reply(asked):
@@ -95,15 +94,12 @@ def test_programs_that_sample_count_verdicts(answering, name, settings):
             return {"thoughts": "Nothing yet.", "query": "Where?"}
         return {"final_content": "So it is.", "answer": next(given)}
 
-    answering(reply)
-    around = program(name, retriever=ListRetriever({}), **settings)
-    assert around(question=Q, answer_style="yes-no").answer.startswith("Yes")
+    assert run(name, reply, style="yes-no", **settings).prediction.answer.startswith("Yes")
 
 
-def test_self_consistency_samples_chains_of_thought(answering):
-    engine = answering(Answers("Elbe", "Vltava", "Vltava"))
-    prediction = program("self-consistency", samples=3)(question=Q)
-    assert engine.calls == ["final_content()"] * 3
+def test_self_consistency_samples_chains_of_thought(run):
+    prediction, *_ = ran = run("self-consistency", Answers("Elbe", "Vltava", "Vltava"), samples=3)
+    assert ran.calls == ["final_content()"] * 3
     assert prediction.answer == "Vltava"
     assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
     assert len(prediction.tree.children(None)) == 3
@@ -179,7 +175,7 @@ THOUGHTS = "Kafka was born in Vienna. The Danube flows there."
 
 
 @pytest.fixture
-def verify(answering):
+def verify(run):
     """Ask Verify-and-Edit, with an LM that asks "Where?" of a sentence about Kafka and edits it, and samples these."""
 
     def verify(*answers, found=None, thoughts=THOUGHTS, query=None, edited=None):
@@ -194,16 +190,14 @@ def verify(answering):
                 return {"edited": edited or told, "references": [1]}
             return {"answer": "Vltava"} if asked.wants == "answer" else sampled(asked)
 
-        engine, retriever = answering(reply), ListRetriever(found or {})
-        prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
-        return prediction, engine, retriever.queries
+        return run("verify-and-edit", reply, found=ListRetriever(found or {}), samples=3)
 
     return verify
 
 
 def test_what_most_samples_agree_on_is_not_verified(verify):
-    prediction, engine, queries = verify("Danube", "Danube", "Rhine")
-    assert engine.calls == ["final_content()"] * 3
+    prediction, asked, queries = verify("Danube", "Danube", "Rhine")
+    assert [one.wants for one in asked] == ["final_content"] * 3
     assert (prediction.answer, queries) == ("Danube", [])
 
 
@@ -211,13 +205,13 @@ DIFFER = ("Danube", "Rhine", "Elbe")
 
 
 def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentence(verify):
-    prediction, engine, _ = verify(*DIFFER, found={"Where?": "Kafka, of Prague."})
-    assert [asked.wants for asked in engine.asked[:3]] == ["final_content"] * 3
-    assert sorted(asked.wants for asked in engine.asked[3:-1]) == ["edited", "query", "query"]
-    (edit,) = [asked for asked in engine.asked if asked.wants == "edited"]
+    prediction, asked, _ = verify(*DIFFER, found={"Where?": "Kafka, of Prague."})
+    assert [one.wants for one in asked[:3]] == ["final_content"] * 3
+    assert sorted(one.wants for one in asked[3:-1]) == ["edited", "query", "query"]
+    (edit,) = [one for one in asked if one.wants == "edited"]
     assert (edit.given("query"), edit.given("sentence")) == ("Where?", "Kafka was born in Vienna.")
     assert edit.given("passages") == ["[1] T0 | Kafka, of Prague."]
-    assert engine.asked[-1].given("thoughts") == ["Kafka was born in Prague.", "The Danube flows there."]
+    assert asked[-1].given("thoughts") == ["Kafka was born in Prague.", "The Danube flows there."]
     assert prediction.answer == "Vltava"
     assert prediction.final_content == "Kafka was born in Prague. [1] The Danube flows there."
     assert [passage.id for passage in prediction.references] == ["p0"]
@@ -238,9 +232,11 @@ def test_a_sentence_without_an_edit_stays_and_without_a_query_is_searched_itself
 
 def test_a_name_with_initials_is_verified_in_its_sentence(verify):
     thoughts = "J. R. R. Tolkien met Dr. Smith. So the answer is Elbe."
-    _, engine, _ = verify(*DIFFER, thoughts=thoughts)
-    asked = {one.given("sentence") for one in engine.asked if one.wants == "query"}
-    assert asked == {"J. R. R. Tolkien met Dr. Smith.", "So the answer is Elbe."}
+    asked = verify(*DIFFER, thoughts=thoughts).asked
+    assert {one.given("sentence") for one in asked if one.wants == "query"} == {
+        "J. R. R. Tolkien met Dr. Smith.",
+        "So the answer is Elbe.",
+    }
 
 
 def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(verify):
@@ -249,7 +245,7 @@ def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(verify):
     assert prediction.references == []
 
 
-def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(answering):
+def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(run):
     lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", " "])
     answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As D says [1].")
 
@@ -259,16 +255,14 @@ def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(an
         with lock:
             return {"thoughts": f"Missing after {asked.titles} [1].", "query": next(queries)}
 
-    engine = answering(reply)
-    retriever = TableRetriever({Q: "BE", "x": "AB", "y": "CB", "z": "DF"})
-    prediction = program("dsp", retriever=retriever, hops=2, queries=3, k=2, samples=3)(question=Q)
-    assert engine.calls[:3] == ["thoughts()"] * 3
-    assert engine.asked[3].titles == ("B", "A")  # B is in all four rankings, A in two, C and E in one
-    assert engine.calls[3:6] == ["thoughts(B+A)"] * 3
-    assert engine.calls[6:] == ["final_content(D+F)"] * 3  # what the last hop found, and nothing else
-    assert {asked.given("findings") for asked in engine.asked[6:]} == {"Missing after ('B', 'A')."}
-    assert {asked.temperature for asked in engine.asked} == {0.7}
-    assert sorted(retriever.queries) == sorted([(Q, 6)] * 2 + [("x", 6)] * 2 + [("y", 6)] + [("z", 6)] * 2)
+    found = {Q: "BE", "x": "AB", "y": "CB", "z": "DF"}
+    prediction, asked, searched = ran = run("dsp", reply, found=found, hops=2, queries=3, k=2, samples=3)
+    assert ran.calls[:3] == ["thoughts()"] * 3
+    assert ran.calls[3:6] == ["thoughts(B+A)"] * 3  # B is in all four rankings, A in two, C and E in one
+    assert ran.calls[6:] == ["final_content(D+F)"] * 3  # what the last hop found, and nothing else
+    assert {one.given("findings") for one in asked[6:]} == {"Missing after ('B', 'A')."}
+    assert {one.temperature for one in asked} == {0.7}
+    assert sorted(searched) == sorted([(Q, 6)] * 2 + [("x", 6)] * 2 + [("y", 6)] + [("z", 6)] * 2)
     assert (prediction.answer, [passage.id for passage in prediction.references]) == ("Vltava", ["D"])
     fates = {(node.query, node.passage.id): node.ended for node in prediction.tree.nodes if node.passage}
     assert fates["y", "C"] == fates[Q, "E"] == "filtered out"

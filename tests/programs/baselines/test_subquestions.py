@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 from fakes import ListRetriever
 
-from questree import program
 from questree.common.placeholders import fill_in
 
 Q = "Which river flows through the birthplace of Kafka?"
@@ -153,33 +152,30 @@ class Thinking:
         return {"final_content": "So.", "answer": "done"}
 
 
-thinking = partial(program, "tree-of-thought", candidates=2)
-
-
-def thinking_retriever() -> ListRetriever:
-    return ListRetriever({query: f"The answer to {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")})
+@pytest.fixture
+def think(run):
+    """Ask Tree of Thoughts with an LM that thinks so."""
+    found = {query: f"The answer to {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")}
+    return partial(run, "tree-of-thought", found=ListRetriever(found), question=Q, candidates=2)
 
 
 @pytest.mark.parametrize("promises", [{"b": 0.9, "ba": 0.8}, {"b": 90, "ba": 0.8}], ids=["shares", "in percent too"])
-def test_tree_of_thought_goes_on_with_the_best(promises, answering):
-    engine, retriever = answering(Thinking(promises=promises)), thinking_retriever()
-    prediction = thinking(retriever=retriever, width=1, max_depth=2)(question=Q)
-    assert [one.wants for one in engine.asked] == [
+def test_tree_of_thought_goes_on_with_the_best(promises, think):
+    prediction, asked, queries = think(Thinking(promises=promises), width=1, max_depth=2)
+    assert [one.wants for one in asked] == [
         *["follow_ups", "query_answer", "query_answer", "complete", "complete"] * 2,
         "final_content",
     ]
-    assert [one.given("count") for one in engine.asked if one.wants == "follow_ups"] == ["2", "2"]
-    assert sorted(retriever.queries) == ["a", "b", "ba", "bb"]
+    assert [one.given("count") for one in asked if one.wants == "follow_ups"] == ["2", "2"]
+    assert sorted(queries) == ["a", "b", "ba", "bb"]
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["b", "ba"]
-    assert [step["query"] for step in engine.asked[-1].given("steps")] == ["b", "ba"]
-    assert [step["mark"] for step in engine.asked[-1].given("steps")] == [1, 2]
+    assert [(step["query"], step["mark"]) for step in asked[-1].given("steps")] == [("b", 1), ("ba", 2)]
     assert len(prediction.passages) == 4
 
 
-def test_tree_of_thought_ends_at_a_complete_path_and_keeps_its_width(answering):
-    engine = answering(Thinking(complete="aa"))
-    prediction = thinking(retriever=thinking_retriever(), width=2, max_depth=4)(question=Q)
-    assert [one.wants for one in engine.asked].count("follow_ups") == 3  # of the root, then of both its paths
+def test_tree_of_thought_ends_at_a_complete_path_and_keeps_its_width(think):
+    prediction, asked, _ = think(Thinking(complete="aa"), width=2, max_depth=4)
+    assert [one.wants for one in asked].count("follow_ups") == 3  # of the root, then of both its paths
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["a", "aa"]
 
 
@@ -192,15 +188,13 @@ class Ending(Thinking):
         return super().__call__(asked)
 
 
-def test_tree_of_thought_keeps_its_best_path_when_nothing_is_proposed_for_it(answering):
-    engine = answering(Ending())
-    prediction = thinking(retriever=thinking_retriever(), width=2, max_depth=3)(question=Q)
+def test_tree_of_thought_keeps_its_best_path_when_nothing_is_proposed_for_it(think):
+    prediction, asked, _ = think(Ending(), width=2, max_depth=3)
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["b"]
-    proposed_for = [[s["query"] for s in one.given("solved")] for one in engine.asked if one.wants == "follow_ups"]
+    proposed_for = [[s["query"] for s in one.given("solved")] for one in asked if one.wants == "follow_ups"]
     assert sorted(proposed_for) == [[], ["a"], ["a", "aa"], ["b"]]  # it is not asked again about the path that ended
 
 
-def test_without_a_thought_the_lm_answers_alone(answering):
-    answering(lambda asked: {"follow_ups": []} if asked.wants == "follow_ups" else TOLD)
-    prediction = program("tree-of-thought", retriever=ListRetriever({}))(question=Q)
+def test_without_a_thought_the_lm_answers_alone(run):
+    prediction = run("tree-of-thought", {"follow_ups": []}, TOLD).prediction
     assert (prediction.answer, prediction.tree.nodes) == ("Vltava", [])
