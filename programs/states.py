@@ -28,11 +28,11 @@ _MARK = "<CUSTOM-TYPE-"  # a text between two of these marks enters a prompt as 
 logger = logging.getLogger(__name__)
 
 
-class _Part(BaseModel):
+class _Saved(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class LMSettings(_Part):
+class LMSettings(_Saved):
     """How a predictor samples: the only settings of an LM that a file may set."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
@@ -44,21 +44,21 @@ class LMSettings(_Part):
     frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
 
 
-class SavedField(_Part):
+class SavedField(_Saved):
     """How a prompt introduces a field of a signature."""
 
     prefix: str
     description: str
 
 
-class SavedSignature(_Part):
+class SavedSignature(_Saved):
     """The instructions of a signature, and its fields in their order."""
 
     instructions: str
     fields: list[SavedField]
 
 
-class PredictorState(_Part):
+class PredictorState(_Saved):
     """A predictor as it is saved.
 
     Attributes:
@@ -86,7 +86,7 @@ Form = Literal["single", "majority", "nearest"]
 """How a program is made of its members."""
 
 
-class CompiledState(_Part):
+class CompiledState(_Saved):
     """All that tells a compiled program from the one that the code makes.
 
     Attributes:

@@ -1,13 +1,14 @@
 """What was found is kept, whatever becomes of the question, in one order for every program."""
 
 import threading
+from typing import Any
 
 import dspy
 import pytest
 from answering import TableRetriever
 from dspy import lm15
-from fakes import ScriptedEngine
-from mini_task import WordIndex
+from dspy.lm15 import Request, Response
+from fakes import FunctionEngine
 from mini_task import _index as _index
 from mini_task import _task as _task
 from mini_task import mini as mini
@@ -32,55 +33,36 @@ def test_kept_ones_come_first_then_the_rank_then_the_earlier_search():
     assert ranked([], []) == []
 
 
-class Noting(WordIndex):
-    """Notes what it found."""
+def asked(name: str, mini: Any, most: float) -> tuple[dspy.Prediction, set[str], int]:
+    """The prediction of a question whose LM stops after so many calls, the ids of all that was found, the calls."""
+    found, sent, engine = set[str](), list[Request](), dspy.settings.lm.engine
 
-    name = fingerprint = "noting"
+    def search(query: str, k: int) -> list[Passage]:
+        passages = mini.index(query, k)
+        found.update(passage.id for passage in passages)
+        return passages
 
-    def __init__(self, index: WordIndex):
-        self.passages, self.holders, self.found = index.passages, index.holders, index.found
-        self.ids: set[str] = set()
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        found = super().__call__(query, k)
-        self.ids |= {passage.id for passage in found}
-        return found
-
-
-class StopsAfter(ScriptedEngine):
-    """Answers so many calls as another engine does, and turns the others away."""
-
-    def __init__(self, engine, calls: float):
-        self.engine, self.left, self.answered = engine, calls, 0
-
-    def complete(self, request):
-        if self.left <= 0:
+    def give(request: Request) -> Response:
+        if len(sent) >= most:
             raise lm15.AuthError("no credit left")
-        self.left -= 1
-        self.answered += 1
-        return self.engine.complete(request)
+        sent.append(request)
+        return engine.complete(request)
 
-
-def asked(name: str, mini, calls: float):
-    """The prediction of a question whose LM stops after so many calls, its example, the ids of all that was found."""
-    index, engine = Noting(mini.index), StopsAfter(dspy.settings.lm.engine, calls)
-    example = mini.dev[0]
-    with dspy.context(lm=dspy.LM("simulated/stops", engine=engine, cache=False, num_retries=0)), counting_failures():
-        prediction = program(name, retriever=index)(**example.inputs())
-    return prediction, example, index.ids, engine.answered
+    lm = dspy.LM("simulated/stops", engine=FunctionEngine(give), cache=False, num_retries=0)
+    with dspy.context(lm=lm), counting_failures():
+        return program(name, retriever=search)(**mini.dev[0].inputs()), found, len(sent)
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if PROGRAMS[name].searches])
 def test_a_question_that_fails_keeps_what_was_found_before(name, mini):
-    whole, _, found, calls = asked(name, mini, calls=1000)
+    whole, found, calls = asked(name, mini, most=1000)
     assert whole.failure is None
     assert {passage.id for passage in whole.seen} == found
     for stop in {0, calls - 1}:
-        prediction, example, found, _ = asked(name, mini, calls=stop)
+        prediction, found, _ = asked(name, mini, most=stop)
         assert prediction.failure.cause == "auth"
         assert {passage.id for passage in prediction.seen} == found
-        record = record_answer(example, prediction)
-        gold = set(example.gold_passages)
+        record, gold = record_answer(mini.dev[0], prediction), set(mini.dev[0].gold_passages)
         assert record.retrieval["recall@all"] == len(found & gold) / len(gold)
         told = [(passage.id, passage.text) for passage in record.prediction.seen]
         assert told == [(passage.id, passage.text) for passage in prediction.seen]
