@@ -139,9 +139,9 @@ def test_without_completion_the_unsolved_stays_unsolved(ask):
     assert [node.source for node in prediction.tree.nodes] == ["unsolved"]
 
 
-def test_without_retrieval_the_first_chain_answers_alone(scripted):
-    scripted({"answered_plan": [UNKNOWN]}, {"final_content": "Vltava [1].", "answer": "Vltava"})
-    prediction = SearChain(settings=SearChainSettings(retrieval=False))(question=QUESTION)
+def test_without_retrieval_the_first_chain_answers_alone(run):
+    replies = {"answered_plan": [UNKNOWN]}, {"final_content": "Vltava [1].", "answer": "Vltava"}
+    prediction = run("searchain", *replies, retrieval=False).prediction
     assert (prediction.references, prediction.final_content) == ([], "Vltava.")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakes import GivingRetriever, ListReader, ListRetriever
 
-from questree.programs import ReasoningTree, SearChain, SearChainSettings
+from questree.programs import ReasoningTree, SearChainSettings
 from questree.programs.filled_queries import replaced
 from questree.programs.modules.chain_of_query import tells
 from questree.programs.modules.reader import LMReader
@@ -384,14 +384,14 @@ def test_a_trained_reader_takes_the_place_of_the_verdict(ask):
 
 
 @pytest.mark.parametrize("preset", ["best", "paper"])
-def test_a_long_answer_that_agrees_with_the_passage_is_kept_whole_and_cited(scripted, preset):
+def test_a_long_answer_that_agrees_with_the_passage_is_kept_whole_and_cited(run, preset):
     about, told = "What is Jaws about?", "Jaws is about a great white shark that attacks people at a summer resort"
     support = "Jaws is a 1975 film about a great white shark that attacks people."
-    best, paper = {"planned_chain": [planned(about, told, sure=True)]}, {"chain": [{"query": about, "answer": told}]}
-    scripted(paper if preset == "paper" else best, {"final_content": f"{told} [1].", "answer": told})
-    retriever, reader = ListRetriever({about: f"{support} It was a success."}), ListReader({about: ("1975", 9.0)})
-    prediction = SearChain(retriever, reader, SearChainSettings(preset=preset))(question=about, answer_style="long")
-    (node,) = prediction.tree.nodes
+    plans = {"planned_chain": [planned(about, told, sure=True)], "chain": [{"query": about, "answer": told}]}
+    found, reader = ListRetriever({about: f"{support} It was a success."}), ListReader({about: ("1975", 9.0)})
+    replies = plans, {"final_content": f"{told} [1].", "answer": told}
+    ran = run("searchain", *replies, found=found, reader=reader, preset=preset, question=about, style="long")
+    prediction, (node,) = ran.prediction, ran.path
     assert (node.answer, node.source, node.support) == (told, "lm", support)
     assert (prediction.final_content, len(prediction.references)) == (f"{told} [1].", 1)
 
@@ -493,12 +493,11 @@ def test_an_answer_that_its_passage_does_not_hold_is_a_guess(said, sure, ask):
     assert (node.answer, node.source, node.sure, node.support) == ("Virginia Woolf", "lm", sure, None)
 
 
-def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothing(scripted):
+def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothing(run):
     chain = {"chain": [{"query": AUTHOR, "answer": None}, {"query": BIRTH, "answer": "Prague"}]}
-    engine = scripted(chain, SILENT, {"new_answer": "Franz Kafka", "new_steps": []}, TOLD)
-    program = SearChain(ListRetriever({AUTHOR: "A novella."}), settings=SearChainSettings(continuation="ask"))
-    assert program(question=QUESTION).failure is None
-    assert "[[ ## reference_answer ## ]]\n\n" in engine.prompts[2]
+    replies = chain, SILENT, {"new_answer": "Franz Kafka", "new_steps": []}, TOLD
+    ran = run("searchain", *replies, found=ListRetriever({AUTHOR: "A novella."}), continuation="ask")
+    assert "[[ ## reference_answer ## ]]\n\n" in ran.prompts[2]
 
 
 @pytest.mark.parametrize(
