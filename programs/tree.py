@@ -148,7 +148,9 @@ class ReasoningTree(BaseModel):
         """Add a query with the passages that it found below it; return the query's node.
 
         ``kept`` are the passages that the LM is shown, None for all. ``source`` and ``fields`` are those of the query.
+        If they do not tell its round, it is the one after its parent's.
         """
+        fields = {"round": 1 if parent is None else parent.round + 1, **fields}
         node = self.grow(parent, query=query, source=source, **fields)
         shown = {passage.id for passage in (found if kept is None else kept)}
         for passage in found:

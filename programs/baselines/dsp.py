@@ -67,7 +67,7 @@ class DSP(Program):
         """Search hop by hop, and predict."""
         context, findings, last = list[Passage](), "", None
         for hop in range(1, self.settings.hops + 1):
-            context, thoughts, last = self.search(tree, last, context, findings, hop)
+            context, thoughts, last = self.search(tree, last, context, findings)
             if hop > 1:  # before the first hop nothing was known; marks number what the hop before found
                 findings = f"{findings} {without_marks(thoughts)}".strip()
         kept = {passage.id for passage in context}
@@ -80,7 +80,7 @@ class DSP(Program):
         return answered(tree, *chosen, passages=context, samples=answers)
 
     def search(
-        self, tree: ReasoningTree, last: Node | None, context: list[Passage], findings: str, hop: int
+        self, tree: ReasoningTree, last: Node | None, context: list[Passage], findings: str
     ) -> tuple[list[Passage], str, Node]:
         """Make one hop.
 
@@ -96,7 +96,7 @@ class DSP(Program):
         found = run_parallel([partial(self.retrieve, query, k) for query in queries])
         fused = fuse(found)[: self.settings.k]
         by_query = dict(zip(queries, found, strict=True))
-        nodes = [tree.add_search(last, query, passages, kept=fused, round=hop) for query, passages in by_query.items()]
+        nodes = [tree.add_search(last, query, passages, kept=fused) for query, passages in by_query.items()]
         return fused, str(drawn[0].thoughts), nodes[0]
 
 

@@ -61,11 +61,11 @@ class FLARE(Program):
         question, thoughts, passages, last = tree.question, list[str](), list[Passage](), None
         for round in range(1, self.settings.max_thoughts + 1):
             reply, thought, uncertain = self.tentative(question, answer_style, thoughts)
-            concludes, found = "answer is" in thought.lower(), list[Passage]()
+            concludes = "answer is" in thought.lower()
             if uncertain and not concludes:
                 query, found = self.look_up(thought, masked(thought, uncertain) or question, passages)
                 passages = distinct([passages, found])
-                last = tree.add_search(last, query, found, round=round)
+                last = tree.add_search(last, query, found)
                 shown = numbered_among(passages, found)
                 thought, concludes = self.next_thought(
                     question=question,

@@ -79,7 +79,7 @@ class IRCoT(Program):
             query = without_question_words(without_marks(thought))
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
-            last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
+            last = tree.add_search(last, query, found, kept=collected)
         told = cited_answer(self.knowledge_answer, collected, **inputs)
         return answered(tree, *told, passages=collected, thoughts=thoughts)
 

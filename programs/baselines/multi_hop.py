@@ -58,13 +58,13 @@ class MultiHop(Program):
         """Search and take notes until nothing is missing, then answer; ``passages`` are those noted."""
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
         queries, kind = dict[str, int](), "begins"  # how many notes each query led to
-        for hop in range(1, self.settings.hops + 1):
+        for _ in range(self.settings.hops):
             made = [f"{query} → {count or 'no'} note{'s' * (count != 1)}" for query, count in queries.items()]
             query = next_query(self.hop_query, queries, kind, question=question, notes=notes, queries=made)
             if not query:
                 break
             found = self.retrieve(query, self.settings.k)
-            last = tree.add_search(last, query, found, round=hop)
+            last = tree.add_search(last, query, found)
             asked = {"question": question, "notes": notes, "query": query}
             new = taken_down(self.new_notes, passages, found, **asked)
             queries[query], kind = len(new), "goes on" if new else "asks again"
@@ -121,7 +121,7 @@ class MultiHopSummaries(Program):
                     break
                 tried.append(query)
             found = self.retrieve(query, self.settings.k)
-            last = tree.add_search(last, query, found, round=hop)
+            last = tree.add_search(last, query, found)
             summaries += taken_down(summarize, passages, found, question=question, summaries=summaries)
             passages = distinct([passages, found])
         asked = {"question": question, "answer_style": answer_style, "summaries": summaries}

@@ -97,10 +97,10 @@ class IterRetgen(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and generate in turns; ``passages`` are those of the last turn."""
         query, last, inputs = tree.question, None, {"question": tree.question, "answer_style": answer_style}
-        for turn in range(1, self.settings.turns + 1):
+        for _ in range(self.settings.turns):
             found = self.retrieve(query, self.settings.k)
             answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
             source: Source = "completed" if found else "lm"
-            last = tree.add_search(last, query, found, answer=answer, source=source, round=turn)
+            last = tree.add_search(last, query, found, answer=answer, source=source)
             query = f"{without_marks(content)} {answer} {tree.question}".strip()
         return answered(tree, answer, content, references, passages=found)

@@ -82,7 +82,7 @@ class ReAct(Program):
             else:
                 query = unquoted(given["query"])
                 found = self.retrieve(query, settings.k if last else settings.first_search or settings.k)
-                last = tree.add_search(last, query, found, round=last.round + 1 if last else 1)
+                last = tree.add_search(last, query, found)
                 passages = distinct([passages, found])
                 observation = "\n".join(numbered_among(passages, found)) or "Nothing was found."
             values = zip(_TURN, (thought, tool, given, observation), strict=True)

@@ -64,7 +64,7 @@ class Toolformer(Program):
             if search is None or searched == self.settings.max_searches:
                 break
             found = self.retrieve(search, self.settings.k)
-            last = tree.add_search(last, search, found, round=searched + 1)
+            last = tree.add_search(last, search, found)
             results = distinct([results, found])
             shown = "; ".join(numbered_among(results, found)) or "nothing found"
             written.append(search_in_text(search, shown))
