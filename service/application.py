@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
@@ -12,14 +13,10 @@ from fastapi.staticfiles import StaticFiles
 from ..evaluation import Tracking
 from ..pages import STATIC
 from ..retrieval.serving.server_limits import ServerLimits, guarded
-from .ask_api import ErrorReply, ask_routes
-from .ask_pages import login_routes, page_routes
-from .chat_api import chat_routes
+from . import ask_api, ask_pages, chat_api, prompt_pages, responses_api, run_pages
 from .door import PageAuth
-from .prompt_pages import prompt_routes
 from .questions import Service
-from .responses_api import responses_routes
-from .run_pages import run_routes
+from .run_pages import Runs
 
 _HINT = (
     "; /ask takes a question, and from clients of OpenAI's /v1/chat/completions, with the models of /v1/models (their "
@@ -39,7 +36,7 @@ def create_app(
     Args:
         service: what answers.
         token: that every request must bring, or have brought in the form at ``/login``; None serves this machine only.
-        runs, tracking, mlflow: see `run_routes`.
+        runs, tracking, mlflow: see `Runs`.
     """
 
     @asynccontextmanager
@@ -47,20 +44,17 @@ def create_app(
         yield
         await service.close()
 
-    limits, refused = ServerLimits(token=token), {"default": {"model": ErrorReply, "description": "Any refusal"}}
-    app = guarded("Questree's API", limits, guard=PageAuth, hint=_HINT, lifespan=lifespan, responses=refused)
+    refused = {"default": {"model": ask_api.ErrorReply, "description": "Any refusal"}}
+    how: dict[str, Any] = {"guard": PageAuth, "hint": _HINT, "lifespan": lifespan, "responses": refused}
+    app = guarded("Questree's API", ServerLimits(token=token), **how)
 
     @app.get("/health", tags=["the server"])
     async def health() -> dict[str, str]:
         """Report that the server lives. This needs no token, and no turn."""
         return {"status": "ok"}
 
-    app.include_router(run_routes(runs, tracking, mlflow))
-    app.include_router(prompt_routes(service))
+    app.state.service, app.state.token, app.state.runs = service, token, Runs(runs, tracking, mlflow)
     app.mount("/static", StaticFiles(directory=STATIC, follow_symlink=True))
-    app.include_router(ask_routes(service))
-    app.include_router(chat_routes(service))
-    app.include_router(responses_routes(service))
-    app.include_router(page_routes(service, shows_recent=token is None))
-    app.include_router(login_routes(token))
+    for part in (run_pages, prompt_pages, ask_api, chat_api, responses_api, ask_pages):
+        app.include_router(part.routes)
     return app

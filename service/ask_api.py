@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel, ConfigDict, Field
@@ -86,34 +86,48 @@ def permalink(asked: AskedQuestion, request: Request) -> str:
     return f"{str(request.base_url).rstrip('/')}/questions/{asked.id}"
 
 
-def ask_routes(service: Service) -> APIRouter:
-    """Return the routes of the API that is our own."""
-    routes = APIRouter(tags=["questions"])
+async def service_of(request: Request) -> Service:
+    """Return what answers the questions of the application."""
+    service: Service = request.app.state.service
+    return service
 
-    @routes.post("/ask", response_model=AskReply, responses={200: {"content": {"text/event-stream": {}}}})
-    async def ask(asked: AskRequest, request: Request, accept: Annotated[str, Header()] = "") -> Response:
-        """Ask a question.
 
-        With `Accept: text/event-stream` the events come as they happen: `waiting` (with the place in the queue),
-        `node_grown`, `node_changed`, `searching`, `call_begun`, `call_ended`, `written` (the text so far), and `done`
-        with the whole reply. A client that leaves ends its question. A question without an answer is answered as well:
-        `failure` says why.
-        """
-        question = service.ask(client=client_of(request), **dict(asked))
-        if "text/event-stream" in accept:
-            return event_stream(_events(question, request))
-        await finished(question, request)
-        return JSONResponse(AskReply.of(question.asked, request).model_dump(mode="json"))
+async def client_of(request: Request) -> str:
+    """Return who asks, for the limit of each client: the address."""
+    return "" if request.client is None else request.client.host
 
-    @routes.get("/questions/{id}.json", response_model=AskReply)
-    async def asked_before(id: str, request: Request) -> AskReply:
-        """Return a question that was asked, as far as it is known."""
-        found = service.find(id)
-        if found is None:
-            raise Refused(404, "there is no such question", "not_found")
-        return AskReply.of(found.now() if isinstance(found, Question) else found, request)
 
-    return routes
+Served = Annotated[Service, Depends(service_of)]
+Client = Annotated[str, Depends(client_of)]
+
+routes = APIRouter(tags=["questions"])
+
+
+@routes.post("/ask", response_model=AskReply, responses={200: {"content": {"text/event-stream": {}}}})
+async def ask(
+    asked: AskRequest, request: Request, service: Served, client: Client, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Ask a question.
+
+    With `Accept: text/event-stream` the events come as they happen: `waiting` (with the place in the queue),
+    `node_grown`, `node_changed`, `searching`, `call_begun`, `call_ended`, `written` (the text so far), and `done`
+    with the whole reply. A client that leaves ends its question. A question without an answer is answered as well:
+    `failure` says why.
+    """
+    question = service.ask(client=client, **dict(asked))
+    if "text/event-stream" in accept:
+        return event_stream(_events(question, request))
+    await finished(question, request)
+    return JSONResponse(AskReply.of(question.asked, request).model_dump(mode="json"))
+
+
+@routes.get("/questions/{id}.json", response_model=AskReply)
+async def asked_before(id: str, request: Request, service: Served) -> AskReply:
+    """Return a question that was asked, as far as it is known."""
+    found = service.find(id)
+    if found is None:
+        raise Refused(404, "there is no such question", "not_found")
+    return AskReply.of(found.now() if isinstance(found, Question) else found, request)
 
 
 async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
@@ -148,11 +162,6 @@ async def finished(question: Question, request: Request) -> None:
         group.cancel_scope.cancel()
     if not question.asked.finished:
         raise Refused(400, "the client has left", "broken_off")
-
-
-def client_of(request: Request) -> str:
-    """Return who asks, for the limit of each client: the address."""
-    return "" if request.client is None else request.client.host
 
 
 def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:

@@ -20,7 +20,7 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown, Written, new_line
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
+from .ask_api import Client, Served, event_stream, finished, permalink, sent, sign_of_life
 from .questions import Question, Restated, Service
 
 
@@ -111,8 +111,9 @@ class ChatRequest(BaseModel):
         """Ask the question.
 
         Raises:
-            Refused: there is none, or no room, or follow-ups are not taken.
+            Refused: there is none, no such model, or no room, or follow-ups are not taken.
         """
+        service.check_name(self.model)  # an empty one is none; where it is left out, it stands for the first program
         text, conversation = self.question(), self.conversation()
         if conversation and not service.limits.follow_ups:
             raise Refused(400, "messages: one question at a time, complete in itself", "invalid_request")
@@ -120,44 +121,51 @@ class ChatRequest(BaseModel):
         return service.ask(text, client=client, program=self.model, **how)
 
 
-def chat_routes(service: Service) -> APIRouter:
-    """Return the routes that OpenAI's clients know."""
-    routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
+routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 
-    @routes.get("/models")
-    async def models() -> dict[str, Any]:
-        """List the programs."""
-        return {"object": "list", "data": [_model(name) for name in service.names]}
 
-    @routes.get("/models/{name:path}")
-    async def model(name: str) -> dict[str, Any]:
-        """Return a program."""
-        service.check_name(name)
-        return _model(name)
+@routes.get("/models")
+async def models(service: Served) -> dict[str, Any]:
+    """List the programs."""
+    return {"object": "list", "data": [_model(name) for name in service.names]}
 
-    @routes.post("/chat/completions")
-    async def complete(asked: ChatRequest, request: Request) -> Response:
-        """Answer the last question of the user.
 
-        The reply is the final content with its marks, and `answer` the short answer; each mark is an annotation
-        (`url_citation`) whose address is that of the passage on the question's page. In a stream `reasoning_content`
-        tells each node as a line.
-        """
-        service.check_name(asked.model)  # an empty one is none; elsewhere it stands for the first program
-        question = asked.ask(service, client_of(request))
-        if asked.stream:
-            with_usage = bool((asked.stream_options or {}).get("include_usage"))
-            return event_stream(_chunks(question, request, with_usage=with_usage))
-        await finished(question, request)
-        if (refused := refusal_of(question.asked)) is not None:
-            raise refused
-        message: dict[str, Any] = {"role": "assistant", "refusal": None, "content": question.asked.told}
-        message |= {"answer": question.asked.answer, "annotations": citations_of(question.asked, request)}
-        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        whole = _head(question.asked, "chat.completion") | {"choices": [choice], "usage": _usage(question.asked)}
-        return JSONResponse(whole)
+@routes.get("/models/{name:path}")
+async def model(name: str, service: Served) -> dict[str, Any]:
+    """Return a program."""
+    service.check_name(name)
+    return _model(name)
 
-    return routes
+
+@routes.post("/chat/completions")
+async def complete(asked: ChatRequest, request: Request, service: Served, client: Client) -> Response:
+    """Answer the last question of the user.
+
+    The reply is the final content with its marks, and `answer` the short answer; each mark is an annotation
+    (`url_citation`) whose address is that of the passage on the question's page. In a stream `reasoning_content`
+    tells each node as a line.
+    """
+    question = asked.ask(service, client)
+    if asked.stream:
+        with_usage = bool((asked.stream_options or {}).get("include_usage"))
+        return event_stream(_chunks(question, request, with_usage=with_usage))
+    found = await answered(question, request)
+    message: dict[str, Any] = {"role": "assistant", "refusal": None, "content": found.told}
+    message |= {"answer": found.answer, "annotations": citations_of(found, request)}
+    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    return JSONResponse(_head(found, "chat.completion") | {"choices": [choice], "usage": _usage(found)})
+
+
+async def answered(question: Question, request: Request) -> AskedQuestion:
+    """Wait for the answer of a question.
+
+    Raises:
+        Refused: there is none.
+    """
+    await finished(question, request)
+    if (refused := refusal_of(question.asked)) is not None:
+        raise refused
+    return question.asked
 
 
 _BEGAN = int(time.time())

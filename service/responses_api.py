@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
-from .ask_api import client_of, event_stream, finished, sent, sign_of_life
-from .chat_api import ChatRequest, Message, SentText, citations_of, refusal_of
-from .questions import Question, Service
+from .ask_api import Client, Served, event_stream, sent, sign_of_life
+from .chat_api import ChatRequest, Message, SentText, answered, citations_of, refusal_of
+from .questions import Question
 
 
 class ResponsesRequest(BaseModel):
@@ -35,25 +35,17 @@ class ResponsesRequest(BaseModel):
     answer_style: AnswerStyle = "short"
 
 
-def responses_routes(service: Service) -> APIRouter:
-    """Return the route."""
-    routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
+routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 
-    @routes.post("/responses")
-    async def respond(asked: ResponsesRequest, request: Request) -> Response:
-        """Answer the last question of the input; each mark is an annotation, as in a chat completion."""
-        service.check_name(asked.model)
-        said = [Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
-        chat = ChatRequest(model=asked.model, messages=said, answer_style=asked.answer_style)
-        question = chat.ask(service, client_of(request))
-        if asked.stream:
-            return event_stream(_events(question, request))
-        await finished(question, request)
-        if (refused := refusal_of(question.asked)) is not None:
-            raise refused
-        return JSONResponse(_response(question.asked, request))
 
-    return routes
+@routes.post("/responses")
+async def respond(asked: ResponsesRequest, request: Request, service: Served, client: Client) -> Response:
+    """Answer the last question of the input; each mark is an annotation, as in a chat completion."""
+    said = [Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
+    question = ChatRequest(model=asked.model, messages=said, answer_style=asked.answer_style).ask(service, client)
+    if asked.stream:
+        return event_stream(_events(question, request))
+    return JSONResponse(_response(await answered(question, request), request))
 
 
 async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, move_on_after
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..common.errors import QuestreeError
@@ -33,7 +33,9 @@ _PATIENCE = 30.0
 
 
 class Runs:
-    """The runs that a server shows: of files, and of an MLflow store. One thing is read of each at a time.
+    """The runs that a server shows: of files, each read when a page of it is asked for, and of an MLflow store.
+
+    One thing is read of each at a time.
 
     Args:
         sources: folders of runs, and capsules.
@@ -42,7 +44,8 @@ class Runs:
     """
 
     def __init__(self, sources: Sequence[Path], tracking: Tracking | None, mlflow: str):
-        self.sources, self._tracking, self._mlflow = sources, tracking, mlflow
+        self.sources, self._tracking, self.mlflow = sources, tracking, mlflow
+        self.store = without_password(tracking.uri) if tracking else ""
         self._turns = {"files": CapacityLimiter(1), "store": CapacityLimiter(1)}  # of no thread that answers questions
         self._study = lru_cache(maxsize=4)(self._read)
         self._in_file = lru_cache(maxsize=64)(_in_file)
@@ -84,7 +87,7 @@ class Runs:
         if len(keys) == 1 and not _is_of_file(keys[0]) and self._tracking:
             run = tracked_run(self._tracking, keys[0])
             if not run.kept:
-                return as_html("tracked_run.html", run=run, mlflow=self._mlflow) if name == "index.html" else None
+                return as_html("tracked_run.html", run=run, mlflow=self.mlflow) if name == "index.html" else None
         return self._study(keys).page(name)
 
     def _read(self, keys: tuple[str, ...]) -> Study:
@@ -93,7 +96,7 @@ class Runs:
             source = next(iter(self.sources[int(keys[0]) - 1 :]), None) if keys[0] != "0" else None
             if source is None:
                 raise QuestreeError("There is no such run.")
-            return Study(source.resolve().stem, ShownRuns([source]), root="/", mlflow=self._mlflow)
+            return Study(source.resolve().stem, ShownRuns([source]), root="/", mlflow=self.mlflow)
         places = dict[str, Path]()
         files = {run.id: run for run in self._of_files()}
         with TemporaryDirectory(prefix="questree-") as folder:  # what is open stays readable
@@ -107,48 +110,61 @@ class Runs:
                     places |= {_unused(name, key, places): place for name, place in kept.items()}
             if not places:
                 raise QuestreeError("There is no such run, or it holds no questions.")
-            return Study(", ".join(places), ShownRuns(list(places.values()), list(places)), "/", self._mlflow)
+            return Study(", ".join(places), ShownRuns(list(places.values()), list(places)), "/", self.mlflow)
 
 
-def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow: str = "") -> APIRouter:
-    """Return the routes; for the arguments see `Runs`. A file is read when one of its pages is asked for."""
-    routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-    runs = Runs(sources, tracking, mlflow)
+async def runs_of(request: Request) -> Runs:
+    """Return the runs that the application shows."""
+    runs: Runs = request.app.state.runs
+    return runs
 
-    @routes.get("/runs")
-    async def listed(find: str = "", task: str = "", program: str = "", lm: str = "", sort: str = "began") -> str:
-        every, problems = await runs.listed()
-        wanted = {"task": task, "program": program, "lm": lm}
-        offered = {name: sorted({getattr(run, name) for run in every} - {""}) for name in wanted}
-        shown = [run for run in every if all(one in ("", getattr(run, name)) for name, one in wanted.items())]
-        shown = [run for run in shown if find.casefold() in f"{run.name} {run.program} {run.part_of}".casefold()]
-        if sort != "began":
-            shown.sort(key=lambda run: run.figures.get(sort, -1), reverse=True)
-        about: dict[str, Any] = {"sources": sources, "problems": problems, "offered": offered, "mlflow": mlflow}
-        about |= {"store": without_password(tracking.uri) if tracking else "", "wanted": {**wanted, "find": find}}
-        return as_html("runs.html", runs=shown, every=len(every), sort=sort, **about)
 
-    @routes.get("/runs/compare")
-    async def compare(run: Annotated[list[str], Query()] = []) -> Response:  # noqa: B006
-        if not run:
-            raise Refused(400, "tick two runs or more", "invalid_request")
-        return RedirectResponse(f"/runs/{'+'.join(run)}/index.html", 303)
+Shown = Annotated[Runs, Depends(runs_of)]
 
-    @routes.get("/runs/{keys}")
-    async def first_page(request: Request) -> Response:
-        return RedirectResponse(f"{request.url.path}/index.html", 307)
+routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
-    @routes.get("/runs/{keys}/{name}")
-    async def page(keys: str, name: str) -> str:
-        try:
-            content = await runs.page(tuple(keys.split("+")), name)
-        except QuestreeError as error:
-            raise Refused(404, str(error), "unreadable") from None
-        if content is None:
-            raise Refused(404, "there is no such page", "not_found")
-        return content
 
-    return routes
+@routes.get("/runs")
+async def listed(
+    runs: Shown, find: str = "", task: str = "", program: str = "", lm: str = "", sort: str = "began"
+) -> str:
+    """Return the list of runs."""
+    every, problems = await runs.listed()
+    wanted = {"task": task, "program": program, "lm": lm}
+    offered = {name: sorted({getattr(run, name) for run in every} - {""}) for name in wanted}
+    shown = [run for run in every if all(one in ("", getattr(run, name)) for name, one in wanted.items())]
+    shown = [run for run in shown if find.casefold() in f"{run.name} {run.program} {run.part_of}".casefold()]
+    if sort != "began":
+        shown.sort(key=lambda run: run.figures.get(sort, -1), reverse=True)
+    about: dict[str, Any] = {"sources": runs.sources, "problems": problems, "offered": offered, "mlflow": runs.mlflow}
+    about |= {"store": runs.store, "wanted": {**wanted, "find": find}}
+    return as_html("runs.html", runs=shown, every=len(every), sort=sort, **about)
+
+
+@routes.get("/runs/compare")
+async def compare(run: Annotated[list[str], Query()] = []) -> Response:  # noqa: B006
+    """Lead to the comparison of runs that were ticked."""
+    if not run:
+        raise Refused(400, "tick two runs or more", "invalid_request")
+    return RedirectResponse(f"/runs/{'+'.join(run)}/index.html", 303)
+
+
+@routes.get("/runs/{keys}")
+async def first_page(request: Request) -> Response:
+    """Lead to the first page of some runs."""
+    return RedirectResponse(f"{request.url.path}/index.html", 307)
+
+
+@routes.get("/runs/{keys}/{name}")
+async def page(keys: str, name: str, runs: Shown) -> str:
+    """Return a page of some runs."""
+    try:
+        content = await runs.page(tuple(keys.split("+")), name)
+    except QuestreeError as error:
+        raise Refused(404, str(error), "unreadable") from None
+    if content is None:
+        raise Refused(404, "there is no such page", "not_found")
+    return content
 
 
 def _is_of_file(key: str) -> bool:
