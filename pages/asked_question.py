@@ -49,7 +49,7 @@ class Citation(BaseModel):
         return cls(**place, claim=claim, title=title, passage=text, sentence=sentence, weak=weak)
 
 
-class Source(NamedTuple):
+class Reference(NamedTuple):
     """A reference of an answer.
 
     Attributes:
@@ -131,7 +131,7 @@ class AnsweredQuestion(BaseModel):
         """Return the tree as it is drawn."""
         return reasoning(self.tree, self.references, growing=not self.finished)
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[Reference]:
         """Return the references, with the sentences marked that support a claim or a step."""
         claims, steps = self.citations(), self.reasoning.steps
         sources = []
@@ -139,7 +139,7 @@ class AnsweredQuestion(BaseModel):
             resting = [step.node.support for step in steps if step.source == number]
             sentences = [*(one.sentence for one in claims if one.number == number), *resting]
             first = next((place for place, step in enumerate(steps, start=1) if step.source == number), None)
-            sources.append(Source(number, passage, passage_marked(passage.text, sentences), first))
+            sources.append(Reference(number, passage, passage_marked(passage.text, sentences), first))
         return sources
 
     def citations(self) -> list[Citation]:

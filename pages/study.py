@@ -20,7 +20,7 @@ ROWS = 200
 """Questions on a page of a list, at most."""
 
 
-class Answer(NamedTuple):
+class RunAnswer(NamedTuple):
     """What one run answered, the page that shows how, and the one that shows it beside the first run's."""
 
     run: str
@@ -29,7 +29,8 @@ class Answer(NamedTuple):
     beside: str
 
 
-_ByRun = Mapping[str, Answer]
+_ByRun = Mapping[str, RunAnswer]
+"""The answers to a question, of the runs that have it."""
 
 
 class QuestionList(NamedTuple):
@@ -56,12 +57,18 @@ class Study:
         shown: the runs; the first is the one that the others are compared with.
         root: the way from a page to the place of ``static/``; a page at a server leads back to its other pages.
         mlflow: the address of MLflow's pages, for links to traces; empty if it is not known.
+
+    Attributes:
+        runs: by name.
+        ids: of the questions of any run, in the order of their numbers.
+        answers: to each question by its number, from 1.
     """
 
     def __init__(self, title: str, shown: ShownRuns, root: str = "", mlflow: str = ""):
         self.title, self._shown, self._root, self._mlflow = title, shown, root, mlflow
         self.runs = shown.runs
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
+        self.answers = {number: self._answers(number, id) for number, id in enumerate(self.ids, start=1)}
         self._lists = {one.page: one for one in _lists(self)}
 
     def names(self) -> Iterator[str]:
@@ -69,8 +76,8 @@ class Study:
         yield "index.html"
         for one in self._lists.values():
             yield from one.parts
-        for number in self.numbers:
-            yield from dict.fromkeys(page for one in self.answers(number) for page in (one.beside, one.page))
+        for answers in self.answers.values():
+            yield from dict.fromkeys(page for one in answers.values() for page in (one.beside, one.page))
 
     def page(self, name: str) -> str | None:
         """Return the content of a page; None if there is none of this name."""
@@ -78,7 +85,7 @@ class Study:
             return self._begin()
         if asked := re.match(r"question-(\d{1,9})[-.]", name):
             number = int(asked[1])
-            return self._question(number, name) if number in self.numbers else None
+            return self._question(number, name) if number in self.answers else None
         return next((self._list(one, name) for one in self._lists.values() if name in one.parts), None)
 
     def _begin(self) -> str:
@@ -91,18 +98,17 @@ class Study:
         shown: dict[str, Any] = {"title": self.title, "compared": compared, "left_out": self._shown.left_out}
         shown |= {"simulated": any(run.simulated for run in self.runs.values()), "runs": list(self.runs.values())}
         parameters = {name: list(flat(run.identity)) for name, run in self.runs.items()}
-        wins = {name: self._wins(name) for name in self.runs}
+        wins = {name: self._won_and_lost(name) for name in self.runs}
         return self._drawn("study.html", "index.html", parameters=parameters, wins=wins, **shown, **self._rows(listed))
 
-    def _wins(self, run: str) -> tuple[int, int]:
+    def _won_and_lost(self, run: str) -> tuple[int, int]:
         """Return how many questions a run answers right that the first does not, and the other way round."""
-        first = next(iter(self.runs))
-        every = [{one.run: one for one in self.answers(number)} for number in self.numbers]
+        first, every = next(iter(self.runs)), self.answers.values()
         return sum(_wins(run, first, one) for one in every), sum(_wins(first, run, one) for one in every)
 
     def _rows(self, one: QuestionList, part: int = 0) -> dict[str, Any]:
         numbers = one.numbers[part * ROWS : (part + 1) * ROWS]
-        rows = [(number, {answer.run: answer for answer in self.answers(number)}) for number in numbers]
+        rows = [(number, self.answers[number]) for number in numbers]
         return {"lists": list(self._lists.values()), "listed": one, "rows": rows, "part": part}
 
     def _list(self, one: QuestionList, name: str) -> str:
@@ -110,7 +116,7 @@ class Study:
 
     def _question(self, number: int, name: str) -> str | None:
         """Return a page of a question: one run's answer, or two runs' side by side."""
-        answers = self.answers(number)
+        answers = [*self.answers[number].values()]
         for answer in answers:
             if name == answer.page:
                 return self._answer(number, answer)
@@ -119,15 +125,15 @@ class Study:
                 return self._pair(number, [answers[0], answer][: len(answers)])
         return None
 
-    def _pair(self, number: int, pair: Sequence[Answer]) -> str:
+    def _pair(self, number: int, pair: Sequence[RunAnswer]) -> str:
         records = [self._shown.record(answer.run, self.ids[number - 1]) for answer in pair]
         trees = [reasoning(one.tree) for one in records if one.tree]
         rows = aligned(trees[0], trees[1]) if len(trees) == 2 else []
         shown: dict[str, Any] = {"pair": list(zip(pair, records, strict=True)), "rows": rows, "trees": trees}
-        others = [one for one in self.answers(number) if one not in pair]
+        others = [one for one in self.answers[number].values() if one not in pair]
         return self._drawn("pair.html", others=others, mlflow=self._mlflow, **shown, **self._around(number, pair[-1]))
 
-    def _around(self, number: int, answer: Answer) -> dict[str, Any]:
+    def _around(self, number: int, answer: RunAnswer) -> dict[str, Any]:
         """Return the list that a question is looked at in, and the pages before and after it there."""
         lists = [one for one in self._lists.values() if number in one.numbers and answer.run in one.runs]
         listed = next((one for one in lists if one.page.startswith("flipped-")), lists[0])
@@ -138,41 +144,35 @@ class Study:
         return {"listed": listed, "place": place + 1, "near": pages}
 
     def _page_of(self, number: int, run: str) -> str:
-        answers = self.answers(number)
-        return next((one.beside for one in answers if one.run == run), answers[0].beside)
+        answers = self.answers[number]
+        return (answers.get(run) or next(iter(answers.values()))).beside
 
-    def _answer(self, number: int, answer: Answer) -> str:
+    def _answer(self, number: int, answer: RunAnswer) -> str:
         id = self.ids[number - 1]
         record = self._shown.record(answer.run, id)
         asked = AnsweredQuestion.of_prediction(record, simulated=self.runs[answer.run].simulated)
         steps = self._shown.asked(answer.run, id)
-        shown: dict[str, Any] = {"answer": answer, "answers": self.answers(number), "record": record, "steps": steps}
+        answers = self.answers[number].values()
+        shown: dict[str, Any] = {"answer": answer, "answers": answers, "record": record, "steps": steps}
         return self._drawn("answer.html", mlflow=self._mlflow, **shown, **shown_answer(asked))
 
     def _drawn(self, template: str, here: str = "", **values: Any) -> str:
         return as_html(template, root=self._root, here=here, **values)
 
-    @property
-    def numbers(self) -> range:
-        """Return the numbers of the questions."""
-        return range(1, len(self.ids) + 1)
-
-    def answers(self, number: int) -> list[Answer]:
-        """Return what each run answered to a question; nothing of a run that does not have it."""
-        id, found = self.ids[number - 1], list[Answer]()
+    def _answers(self, number: int, id: str) -> _ByRun:
+        found: dict[str, RunAnswer] = {}
         for place, (name, run) in enumerate(self.runs.items(), start=1):
             if id in run.rows:
                 beside = f"question-{number}.html" if len(found) < 2 else f"question-{number}-with-{place}.html"
-                found.append(Answer(name, run.rows[id], f"question-{number}-{place}.html", beside))
+                found[name] = RunAnswer(name, run.rows[id], f"question-{number}-{place}.html", beside)
         return found
 
 
 def _lists(study: Study) -> Iterator[QuestionList]:
     """Yield the lists that have a question in them, all questions first."""
-    every = {number: {one.run: one for one in study.answers(number)} for number in study.numbers}
-    yield QuestionList("questions.html", "All questions", "", list(every), list(study.runs))
+    yield QuestionList("questions.html", "All questions", "", list(study.answers), list(study.runs))
     for page, title, about, belongs, runs in _filters(study):
-        if numbers := [number for number, answers in every.items() if belongs(answers)]:
+        if numbers := [number for number, answers in study.answers.items() if belongs(answers)]:
             yield QuestionList(page, title, about, numbers, runs)
 
 

@@ -123,7 +123,7 @@ def _cut(text: str, part: str) -> Marked:
     return [piece for piece in ((before, False), (found, True), (after, False)) if piece[0]]
 
 
-class Row(NamedTuple):
+class StepPair(NamedTuple):
     """A step of two trees side by side.
 
     Attributes:
@@ -137,17 +137,17 @@ class Row(NamedTuple):
     how: str
 
 
-def aligned(left: Reasoning, right: Reasoning) -> list[Row]:
+def aligned(left: Reasoning, right: Reasoning) -> list[StepPair]:
     """Return the steps of two trees in rows: those that were planned alike stand beside each other."""
-    waiting, rows, parted = list(right.steps), list[Row](), False
+    waiting, rows, parted = list(right.steps), list[StepPair](), False
     for step in left.steps:
         other = next((one for one in waiting if _planned(one) == _planned(step)), None)
         if other:
             waiting.remove(other)
         how = _difference(step, other, parted=parted) if other else "only"
         parted = parted or how == "differs"
-        rows.append(Row(step, other, how))
-    return rows + [Row(None, step, "only") for step in waiting]
+        rows.append(StepPair(step, other, how))
+    return rows + [StepPair(None, step, "only") for step in waiting]
 
 
 def _planned(step: Step) -> str:

@@ -18,7 +18,7 @@ from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .questions import Ended, Question, Service
+from .questions import Ended, PendingQuestion, Service
 
 
 class AskRequest(BaseModel):
@@ -127,10 +127,10 @@ async def asked_before(id: str, request: Request, service: Served) -> AskReply:
     found = service.find(id)
     if found is None:
         raise Refused(404, "there is no such question", "not_found")
-    return AskReply.of(found.now() if isinstance(found, Question) else found, request)
+    return AskReply.of(found.now() if isinstance(found, PendingQuestion) else found, request)
 
 
-async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
+async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[bytes]:
     async with aclosing(question.follow()) as events:
         async for told in events:
             yield b"".join(_as_event(number, event, request) for number, event in told) or sign_of_life()
@@ -143,7 +143,7 @@ def _as_event(number: int, event: Event, request: Request) -> bytes:
     return sent(data, event=kind, id=str(number))
 
 
-async def finished(question: Question, request: Request) -> None:
+async def finished(question: PendingQuestion, request: Request) -> None:
     """Wait until a question has ended; if its client leaves before, so does the question end.
 
     Raises:

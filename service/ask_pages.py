@@ -20,7 +20,7 @@ from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import Client, Served, event_stream, sent, sign_of_life
 from .door import cookie_name, cookie_of
-from .questions import Ended, Question
+from .questions import Ended, PendingQuestion
 
 _RECENT, _NOTE = 8, 2000
 
@@ -31,7 +31,7 @@ async def form_of(request: Request) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-async def found_question(id: str, service: Served) -> Question | AskedQuestion:
+async def found_question(id: str, service: Served) -> PendingQuestion | AskedQuestion:
     """Return the question of this id.
 
     Raises:
@@ -44,7 +44,7 @@ async def found_question(id: str, service: Served) -> Question | AskedQuestion:
 
 
 Form = Annotated[dict[str, str], Depends(form_of)]
-Found = Annotated[Question | AskedQuestion, Depends(found_question)]
+Found = Annotated[PendingQuestion | AskedQuestion, Depends(found_question)]
 
 
 async def ended_question(found: Found) -> AskedQuestion:
@@ -53,7 +53,7 @@ async def ended_question(found: Found) -> AskedQuestion:
     Raises:
         Refused: it has not ended, or there is none.
     """
-    if isinstance(found, Question):
+    if isinstance(found, PendingQuestion):
         raise Refused(404, "the question has not ended yet", "not_found")
     return found
 
@@ -100,7 +100,7 @@ async def ask(form: Form, service: Served, client: Client) -> Response:
 @routes.get("/questions/{id}")
 async def question_page(id: str, found: Found, service: Served) -> str:
     """Return the page of a question, which follows what changes."""
-    if not isinstance(found, Question):
+    if not isinstance(found, PendingQuestion):
         return pages.question_page(found, service.names)
     with found.following():  # a page without scripts follows by being loaded again
         return pages.question_page(found.now(), service.names, f"/questions/{id}/events?after={found.heard}")
@@ -133,7 +133,7 @@ async def events(
 @routes.post("/questions/{id}/stop")
 async def stop(id: str, found: Found) -> Response:
     """Stop a question."""
-    if isinstance(found, Question):
+    if isinstance(found, PendingQuestion):
         await found.stopped()
     return RedirectResponse(f"/questions/{id}", 303)
 
@@ -156,7 +156,7 @@ async def login(form: Form, request: Request) -> Response:
     return entered
 
 
-async def _pieces(found: Question | AskedQuestion, after: int) -> AsyncIterator[bytes]:
+async def _pieces(found: PendingQuestion | AskedQuestion, after: int) -> AsyncIterator[bytes]:
     """Yield what changes on the page of a question, to its end."""
     if isinstance(found, AskedQuestion):
         yield sent(pages.progress(found), event="end")  # its page may have been drawn while it ran

@@ -21,7 +21,7 @@ from ..programs.streams import NodeGrown, Written, new_line
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import Client, Served, event_stream, finished, permalink, sent, sign_of_life
-from .questions import Question, Restated, Service
+from .questions import PendingQuestion, Restated, Service
 
 
 class Message(BaseModel):
@@ -107,7 +107,7 @@ class ChatRequest(BaseModel):
         said = [one for one in self.messages[:last] if one.role in ("user", "assistant") and one.text.strip()]
         return [f"{one.role}: {one.text.strip()}" for one in said] if any(one.role == "user" for one in said) else []
 
-    def ask(self, service: Service, client: str) -> Question:
+    def ask(self, service: Service, client: str) -> PendingQuestion:
         """Ask the question.
 
         Raises:
@@ -156,7 +156,7 @@ async def complete(asked: ChatRequest, request: Request, service: Served, client
     return JSONResponse(_head(found, "chat.completion") | {"choices": [choice], "usage": _usage(found)})
 
 
-async def answered(question: Question, request: Request) -> AskedQuestion:
+async def answered(question: PendingQuestion, request: Request) -> AskedQuestion:
     """Wait for the answer of a question.
 
     Raises:
@@ -175,7 +175,7 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _BEGAN, "owned_by": "questree"}
 
 
-async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
+async def _chunks(question: PendingQuestion, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
     """Yield the reply in pieces: a line for each node, the content as it is written, its annotations."""
     asked, told_lines, text = question.asked, set[str](), SentText()
     yield _chunk(asked, {"role": "assistant", "content": ""})

@@ -99,7 +99,7 @@ class Ended(Event):
     asked: AskedQuestion
 
 
-class Question:
+class PendingQuestion:
     """A question on its way, on one event loop. The program tells it what happens (`questree.lm.progress.telling`).
 
     Attributes:
@@ -270,7 +270,7 @@ class Service:
         self.examples, self.traces = examples, traces
         self._lm: dspy.BaseLM = lm or dspy.settings.lm
         self._queue = Queue(self.limits)
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, PendingQuestion] = {}
 
     @property
     def names(self) -> list[str]:
@@ -316,7 +316,7 @@ class Service:
         seconds: float | None = None,
         patience: float = 0.0,
         conversation: Sequence[str] = (),
-    ) -> Question:
+    ) -> PendingQuestion:
         """Take a question; it is answered in the background, in its turn.
 
         Args:
@@ -344,7 +344,7 @@ class Service:
             not_known=not_known(self._lm, question),
             about=self.about(name),
         )
-        taken = Question(asked, client, patience)
+        taken = PendingQuestion(asked, client, patience)
         self._questions[asked.id] = taken
         most = self.limits.seconds
         taken.task = asyncio.create_task(self._answer(taken, conversation, min(most, seconds or most)))
@@ -361,7 +361,7 @@ class Service:
         if name not in self.programs:
             raise Refused(404, unknown_name("program", name[:80], self.names), "model_not_found")
 
-    def find(self, id: str) -> Question | AskedQuestion | None:
+    def find(self, id: str) -> PendingQuestion | AskedQuestion | None:
         """Return a question that is on its way, or one that was kept; None if there is none of this id."""
         return self._questions.get(id) or self.kept.find(id)
 
@@ -369,7 +369,7 @@ class Service:
         """Stop what is on its way, and keep it."""
         await asyncio.gather(*(question.stopped() for question in self._questions.values()))
 
-    async def _answer(self, question: Question, conversation: Sequence[str], seconds: float) -> None:
+    async def _answer(self, question: PendingQuestion, conversation: Sequence[str], seconds: float) -> None:
         """Wait for a turn, answer the question, and keep it however it ended."""
         try:
             with anyio.move_on_after(seconds) as time_left:
@@ -388,7 +388,7 @@ class Service:
         with anyio.CancelScope(shield=True):
             await self._keep(question)
 
-    def _forget(self, question: Question) -> None:
+    def _forget(self, question: PendingQuestion) -> None:
         """Take a question out of the count, and tell its end; one that was stopped before it began ends here."""
         self._queue.leave(question.client)
         del self._questions[question.asked.id]
@@ -396,7 +396,7 @@ class Service:
             question.end("stopped")
         question.tell_end()
 
-    async def _run(self, question: Question, conversation: Sequence[str]) -> None:
+    async def _run(self, question: PendingQuestion, conversation: Sequence[str]) -> None:
         question.begin()
         asked = question.asked
         with dspy.context(lm=self._lm), counting_failures(), telling(question), episode() as kept:
@@ -415,7 +415,7 @@ class Service:
             reply = call(dspy.Predict(RestateQuestion), conversation=turns, question=question)
         return str(reply.restated).strip() or question
 
-    async def _keep(self, question: Question) -> None:
+    async def _keep(self, question: PendingQuestion) -> None:
         try:
             await anyio.to_thread.run_sync(self.kept.keep, question.asked, question.steps)
         except QuestreeError as error:

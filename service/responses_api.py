@@ -16,7 +16,7 @@ from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
 from .ask_api import Client, Served, event_stream, sent, sign_of_life
 from .chat_api import ChatRequest, Message, SentText, answered, citations_of, refusal_of
-from .questions import Question
+from .questions import PendingQuestion
 
 
 class ResponsesRequest(BaseModel):
@@ -48,7 +48,7 @@ async def respond(asked: ResponsesRequest, request: Request, service: Served, cl
     return JSONResponse(_response(await answered(question, request), request))
 
 
-async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
+async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[bytes]:
     """Yield the events of OpenAI's: one message of one text, which arrives as it is written."""
     asked, numbers, text = question.asked, count(), SentText()
     item: dict[str, Any] = {"output_index": 0, "item": _message(asked, "in_progress", [])}

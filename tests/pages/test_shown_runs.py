@@ -78,7 +78,7 @@ def test_a_question_that_was_changed_between_runs_is_not_paired(runs, changed):
     shown = ShownRuns([runs])
     assert [len(one["lines"]) for one in shown.compared] == [1, 1], "no difference is told"
     pages = Study("runs", shown)
-    assert [len(pages.answers(number)) for number in pages.numbers].count(1) == 2, "each has a page of its own"
+    assert [*map(len, pages.answers.values())].count(1) == 2, "each has a page of its own"
     assert {shown.record("direct", name).id for name in shown.runs["direct"].rows} == {*shown.runs["searchain"].rows}
 
 

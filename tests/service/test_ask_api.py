@@ -16,7 +16,7 @@ from tiny_world import QUESTIONS, RIVER, SURE
 from questree.evaluation import Tracking
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
-from questree.service.questions import Question
+from questree.service.questions import PendingQuestion
 from questree.simulate import simulated_lm
 
 ASKED = {"question": RIVER.question}
@@ -169,7 +169,7 @@ def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service
         tap.wait_for(1)
         page = client.get(asked).text
         tap.let(10**6)
-        while isinstance(service.find(asked.rpartition("/")[2]), Question):
+        while isinstance(service.find(asked.rpartition("/")[2]), PendingQuestion):
             client.get(asked)  # until it is kept, and its events are gone
         (address,) = re.findall(r'data-events="(.*?)"', page)
         told = client.get(address).text

@@ -13,7 +13,7 @@ from questree.evaluation.run_file import WritableFile
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
 from questree.service.kept_questions import KeptQuestions
-from questree.service.questions import Ended, Question, Service
+from questree.service.questions import Ended, PendingQuestion, Service
 
 
 async def asked(tap, number: int) -> None:
@@ -36,7 +36,7 @@ async def test_followers_hear_the_same_however_late_they_come(make_service, tap)
     assert [told async for told in question.follow()] == [first]  # what is there is told together
 
 
-async def heard(question: Question, after: int = 0) -> list[object]:
+async def heard(question: PendingQuestion, after: int = 0) -> list[object]:
     return [one async for told in question.follow(after) for one in told]
 
 
