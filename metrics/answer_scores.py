@@ -180,9 +180,7 @@ def pattern_in(answer: str, patterns: Sequence[str]) -> bool:
 def pattern_match(answer: str, patterns: Sequence[str]) -> bool:
     """Return whether a regular expression matches the answer from its first character: DrQA's exact match for TREC.
 
-    Raises:
-        ValueError: if a pattern is no regular expression.
-        EndlessPatternError: if a match takes too long.
+    It raises what `pattern_in` raises.
     """
     return any(expressions.match(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
 

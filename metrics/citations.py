@@ -224,7 +224,8 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
     if len(references) != len(answers):
         raise ValueError(f"{len(references)} references but {len(answers)} lists of answers: give one for each")
     return _share(
-        1 <= number <= len(references) and _supports(references[number - 1], fragment, answers[number - 1])
+        1 <= number <= len(references)
+        and any(contains(fragment, one) and contains(references[number - 1], one) for one in answers[number - 1])
         for fragment, numbers in marked_fragments(content)
         for number in numbers
         if not 1 <= number <= len(references) or answers[number - 1]
@@ -259,10 +260,6 @@ def _numbers(marks: re.Match[str]) -> list[int]:
 def marks_before_stops(content: str) -> str:
     """Return the content with each mark that follows a full stop moved before it, into its sentence."""
     return content if _leads(content) else re.sub(r"([.!?])\s*(\[\d+\](?:[\s,;]*\[\d+\])*)", r"\2\1", content)
-
-
-def _supports(reference: str, fragment: str, answers: Sequence[str]) -> bool:
-    return any(contains(fragment, answer) and contains(reference, answer) for answer in answers)
 
 
 def citation_scores(prediction: Any) -> dict[str, float | None]:

@@ -8,6 +8,7 @@ import logging
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -143,11 +144,17 @@ def words_of(passages: Iterable[Passage], settings: BM25Settings) -> list[list[s
     return tokenized([f"{passage.title} {passage.text}" for passage in passages], settings)
 
 
-def tokenized(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
-    """Return the words of each text, as BM25 knows them."""
+@lru_cache(1)
+def stop_words() -> frozenset[str]:
+    """Return the English words that name nothing."""
     from bm25s.stopwords import STOPWORDS_EN
 
-    left_out = frozenset(STOPWORDS_EN if settings.without_stopwords else ())
+    return frozenset(STOPWORDS_EN)
+
+
+def tokenized(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
+    """Return the words of each text, as BM25 knows them."""
+    left_out = stop_words() if settings.without_stopwords else frozenset()
     return [[word for word in words_in(text) if word not in left_out] for text in texts]
 
 

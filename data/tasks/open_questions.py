@@ -25,14 +25,14 @@ QUESTION_AND_ANSWERS = {2: ("question", "answers")}
 """The cells of DPR's tab-separated files."""
 
 
-def read_open(row: Row, prefix: str, question: str = "question", answers: str = "answer") -> Fields:
+def read_open(row: Row, prefix: str) -> Fields:
     """Return a question, its answers, and DPR's gold passage if the row has one."""
-    asked = row.text(question)
+    asked = row.text("question")
     passages = [one for one in row.data.get("positive_ctxs") or [] if isinstance(one, Mapping) and one.get("text")]
     return {
         "id": words_id(prefix, asked),
         "question": asked,
-        "answers": answers_of(row, answers if answers in row.data else "answers"),
+        "answers": answers_of(row, "answer" if "answer" in row.data else "answers"),
         "type": "factoid",
         "hops": 1,
         # DPR's first positive passage is the gold one, the others only hold the answer's words

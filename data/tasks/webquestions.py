@@ -27,7 +27,7 @@ def _read(row: Row) -> Fields:
     if "qText" in row.data:
         answers = answers_of(row, "answers")
         return {**_FIXED, "id": row.text("qId"), "question": row.text("qText"), "answers": answers}
-    return read_open(row, "webquestions", answers="answers")
+    return read_open(row, "webquestions")
 
 
 _FIXED = {"type": "factoid", "hops": 1}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -95,18 +95,11 @@ def _kept(folder: Path, passages: PassageStore, identity: str, report: Report) -
 class _Count:
     """The count of what is encoded, and the report of it."""
 
-    def __init__(self, order: Order, encoder: PassageEncoder, kept: Iterable[ChunkRecord]) -> None:
+    def __init__(self, order: Order, encoder: PassageEncoder, kept: Collection[ChunkRecord]) -> None:
         self._order, self._row_bytes = order, encoder.dim * int(encoder.row_type[1])
-        self._finished = self._rows = self._begun = self.filled = self._kept = 0
-        for record in kept:
-            self._add(record)
-        self._kept = self._finished
-        self.add(0)
-
-    def _add(self, record: ChunkRecord) -> None:
-        self._finished += len(record.lengths)
-        self._rows += sum(record.lengths)
-        self.filled += record.filled
+        self._finished = self._rows = self._begun = self.filled = 0
+        self._kept = sum(len(record.lengths) for record in kept)
+        self.finish(*kept)
 
     def add(self, more: int) -> None:
         """Count so many passages more of a chunk that is not finished."""
@@ -118,9 +111,11 @@ class _Count:
         done = self._finished + self._begun
         self._order.report(BuildProgress("encoding", done, total, kept=self._kept, bytes=expected))
 
-    def finish(self, record: ChunkRecord) -> None:
-        """Count a chunk that is finished."""
-        self._add(record)
+    def finish(self, *records: ChunkRecord) -> None:
+        """Count chunks that are finished."""
+        self._finished += sum(len(record.lengths) for record in records)
+        self._rows += sum(sum(record.lengths) for record in records)
+        self.filled += sum(record.filled for record in records)
         self._begun = 0
         self.add(0)
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from ...common.errors import IndexRefused
 from ...common.text import words_in
-from ..bm25 import BM25Retriever
+from ..bm25 import BM25Retriever, stop_words
 from ..contracts import Passages
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
-from .names import HEAD, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
+from .names import HEAD, marks_of, named_titles, names_in, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000  # passages that a name joins, and that a title is borne by or named in: more would slow a search

@@ -12,6 +12,7 @@ import numpy as np
 import regex
 
 from ...common.text import words_in
+from ..bm25 import stop_words
 from ..lists import Array, places_in
 
 LONGEST = 7  # words of a title that is looked for in texts
@@ -23,14 +24,6 @@ _SPAN = regex.compile(rf"\p{{Lu}}[\w'’\-]*\.?(?: (?:{_JOINING} ){{0,2}}[\p{{Lu
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(rf"\b(?:(\d{{1,2}}) ({_MONTH})|({_MONTH}) (\d{{1,2}})),? (\d{{4}})\b")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
-
-
-@lru_cache(1)
-def stop_words() -> frozenset[str]:
-    """Return the words that name nothing: those that BM25 leaves out."""
-    from bm25s.stopwords import STOPWORDS_EN
-
-    return frozenset(STOPWORDS_EN)
 
 
 @lru_cache(1 << 18)
