@@ -29,7 +29,7 @@ class PairModel:
     @classmethod
     def load(cls, model: str | Path, longest: int = _LONGEST) -> PairModel:
         """Load a model by hub name or folder."""
-        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model)
+        loaded, tokenizer = load_model("AutoModelForSequenceClassification", model)
         return cls(loaded, tokenizer, longest)
 
     def logits(self, text: str, others: Sequence[str]) -> torch.Tensor:

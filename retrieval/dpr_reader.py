@@ -77,7 +77,7 @@ class DPRReader:
             loaded, tokenizer = SpanModel.load(Path(model).expanduser())
             weights = ""  # trained here: its manifest tells on what
         else:
-            loaded, tokenizer, _ = load_model("DPRReader", name)
+            loaded, tokenizer = load_model("DPRReader", name)
             weights = folder_hash(name, loaded)
         own = DEFAULT_THRESHOLD if manifest.threshold is None else manifest.threshold
         return cls(

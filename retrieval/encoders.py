@@ -158,8 +158,8 @@ def precision_of(wanted: str, device: str, on_gpu: str) -> str:
     return found
 
 
-def load_model(model_class: str, name: str | Path) -> tuple[Any, Any, str]:
-    """Return a transformers model for inference, its fast tokenizer, and its device: the GPU if there is one.
+def load_model(model_class: str, name: str | Path) -> tuple[Any, Any]:
+    """Return a transformers model for inference, on the GPU if there is one, and its fast tokenizer.
 
     Args:
         model_class: of transformers, such as ``DPRReader``.
@@ -167,7 +167,6 @@ def load_model(model_class: str, name: str | Path) -> tuple[Any, Any, str]:
     """
     import transformers
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     found = {"local_files_only": Path(name).expanduser().is_dir(), "trust_remote_code": False}
     try:
         check_weights(Path(name).expanduser())
@@ -185,7 +184,7 @@ def load_model(model_class: str, name: str | Path) -> tuple[Any, Any, str]:
     # transformers draws what is missing at random and goes on; only a pooler, which nothing here uses, may be missing
     if missing := sorted(key for key in weights["missing_keys"] if "pooler" not in key):
         raise CheckpointError(f"{name} is no {model_class}: it has no weights for {missing[0]}. Name another model.")
-    return model.to(device).eval(), tokenizer, device
+    return model.to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer
 
 
 @contextlib.contextmanager

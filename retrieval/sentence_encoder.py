@@ -91,8 +91,8 @@ class SentenceEncoder(TextEncoder):
             precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16
                 if it computes with that, else float32.
         """
-        model, tokenizer, device = load_model("AutoModel", checkpoint.folder)
-        return cls(checkpoint, usage, precision_of(precision, device, "float16"), model, tokenizer)
+        model, tokenizer = load_model("AutoModel", checkpoint.folder)
+        return cls(checkpoint, usage, precision_of(precision, model.device.type, "float16"), model, tokenizer)
 
     @property
     def dim(self) -> int:

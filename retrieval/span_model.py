@@ -46,8 +46,8 @@ class SpanModel(torch.nn.Module):
     @classmethod
     def on_encoder(cls, name: str | Path) -> tuple[SpanModel, Any]:
         """Return an untrained reader over an encoder, and its tokenizer; torch's random state draws the heads."""
-        encoder, tokenizer, chosen = load_model("AutoModel", name)
-        return cls(encoder).to(chosen), tokenizer
+        encoder, tokenizer = load_model("AutoModel", name)
+        return cls(encoder).to(encoder.device), tokenizer
 
     @classmethod
     def load(cls, folder: Path) -> tuple[SpanModel, Any]:
