@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -106,22 +106,18 @@ def _references(task: KnownTask, path: Path) -> Mapping[str, Any]:
     return document
 
 
-def _opened(path: Path) -> IO[str]:
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a file for the block, and name it if it cannot be read there."""
     try:
-        return io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig", newline="")
-    except OSError as problem:
-        raise QuestreeError(f"Cannot read {path}: {problem.strerror or problem}.") from problem
+        with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig", newline="") as file:
+            yield file
+    except (*UNREADABLE, UnicodeDecodeError) as problem:
+        raise QuestreeError(f"Cannot read {path}: {getattr(problem, 'strerror', None) or problem}.") from problem
 
 
 def _kind(path: Path) -> str:
     return uncompressed(path).suffix.lower()
-
-
-def _read(path: Path, read: Callable[[], str]) -> str:
-    try:
-        return read()
-    except (*UNREADABLE, UnicodeDecodeError) as problem:
-        raise QuestreeError(f"Cannot read {path}: {problem}.") from problem
 
 
 def _document(path: Path) -> Any:
@@ -129,7 +125,7 @@ def _document(path: Path) -> Any:
     if _kind(path) != ".json":
         return None
     with _opened(path) as file:
-        text = _read(path, file.read)
+        text = file.read()
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -153,7 +149,7 @@ def _values(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
             raise QuestreeError(f"{path} is not in a form in which {task.name} is published ({problem}).") from problem
     else:
         with _opened(path) as file:
-            for number, line in enumerate(iter(lambda: _read(path, file.readline), ""), start=1):
+            for number, line in enumerate(file, start=1):
                 place = f"{path}, line {number}"
                 if line.strip():
                     try:
@@ -165,7 +161,7 @@ def _values(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
 def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str] | BadRow]]:
     """Yield the cells of each line by name; nothing of a header."""
     with _opened(path) as file:
-        tabs = "\t" in _read(path, file.readline)  # DPR's .csv is tab-separated; what is so separated quotes nothing
+        tabs = "\t" in file.readline()  # DPR's .csv is tab-separated; what is so separated quotes nothing
     with _opened(path) as file:
         cells = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file)
         try:

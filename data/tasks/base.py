@@ -69,14 +69,14 @@ class Hub:
 
     Attributes:
         id: of a repository on the hub, or of a builder of `datasets` (``csv``), with ``files`` at a pinned address.
-        splits: our name of each split that has answers, and the published one.
         columns: that every split must have.
+        splits: our name of each split that has answers, and the published one.
         files: by published split; None leaves it to the repository.
     """
 
     id: str
-    splits: Mapping[Split, str]
     columns: tuple[str, ...]
+    splits: Mapping[Split, str] = field(default_factory=lambda: dict[Split, str](train="train", dev="validation"))
     revision: str | None = None
     config: str | None = None
     files: Mapping[str, str] | None = None

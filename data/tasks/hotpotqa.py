@@ -75,7 +75,6 @@ _DISTRACTOR = Hub(
     id="hotpotqa/hotpot_qa",
     config="distractor",
     revision="1908d6afbbead072334abe2965f91bd2709910ab",
-    splits={"train": "train", "dev": "validation"},
     columns=("id", "question", "answer", "type", "supporting_facts", "context"),
 )
 

@@ -22,7 +22,6 @@ def kilt_hub(config: str) -> Hub:
         id="facebook/kilt_tasks",
         config=config,
         revision=_REVISION,
-        splits={"train": "train", "dev": "validation"},
         columns=("id", "input", "output", "meta"),
     )
 

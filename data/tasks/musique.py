@@ -46,7 +46,6 @@ MUSIQUE = KnownTask(
     hub=Hub(
         id="dgslibisey/MuSiQue",
         revision="c8f4f8c9465fb69d31a8eae894c3fd509c4ca321",
-        splits={"train": "train", "dev": "validation"},
         files={"train": "musique_ans_v1.0_train.jsonl", "validation": "musique_ans_v1.0_dev.jsonl"},
         columns=("id", "paragraphs", "question", "question_decomposition", "answer", "answer_aliases"),
     ),

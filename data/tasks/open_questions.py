@@ -75,7 +75,6 @@ NQ = KnownTask(
         id="google-research-datasets/nq_open",
         config="nq_open",
         revision="5dd9790a83002ad084ddeb7c420dc716852c6f28",
-        splits={"train": "train", "dev": "validation"},
         columns=("question", "answer"),
     ),
     files="NQ-open.train.jsonl and NQ-open.dev.jsonl, or DPR's biencoder-nq-train.json and biencoder-nq-dev.json",

@@ -47,7 +47,6 @@ SQUAD = KnownTask(
         id="rajpurkar/squad",
         config="plain_text",
         revision="7b6d24c440a36b6815f21b70d25016731768db1f",
-        splits={"train": "train", "dev": "validation"},
         columns=("id", "title", "context", "question", "answers"),
     ),
     files="train-v1.1.json, dev-v1.1.json",

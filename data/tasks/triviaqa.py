@@ -44,7 +44,6 @@ TRIVIAQA = KnownTask(
         id="mandarjoshi/trivia_qa",
         config="unfiltered.nocontext",
         revision="0f7faf33a3908546c6fd5b73a660e0f8ff173c2f",
-        splits={"train": "train", "dev": "validation"},
         columns=("question", "question_id", "answer"),
     ),
     files="unfiltered-web-train.json and unfiltered-web-dev.json, or DPR's trivia-train.qas.csv and trivia-dev.qas.csv",

@@ -133,8 +133,8 @@ def _manifest(folder: Path) -> IndexManifest:
     return _KIND.read(folder / NAME, lambda content: validate(IndexManifest, content))
 
 
-def seal(place: Path, manifest: IndexManifest, without: Collection[str] = ()) -> IndexManifest:
-    """Write the manifest of a version that is finished: from now on the index is this version. Return the manifest.
+def seal(place: Path, manifest: IndexManifest, without: Collection[str]) -> None:
+    """Write the manifest of a version that is finished: from now on the index is this version.
 
     Args:
         place: the folder of the version, in that of the index.
@@ -146,7 +146,6 @@ def seal(place: Path, manifest: IndexManifest, without: Collection[str] = ()) ->
     unsealed = manifest.model_copy(update=made)
     sealed = unsealed.model_copy(update={"checksum": checksum_of(unsealed.model_dump(mode="json"))})
     write_atomically(place.parent / NAME, sealed.model_dump_json(indent=2) + "\n")
-    return sealed
 
 
 def canonical(passage: Passage) -> bytes:

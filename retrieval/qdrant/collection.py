@@ -21,7 +21,7 @@ from ..passage import Passage
 from ..serving.access import is_loopback
 from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, first_line, retried
 from .address import KEY_VARIABLE, QdrantAddress
-from .embedded import hasten, is_folder, open_folder
+from .embedded import hasten, open_folder
 from .layout import QdrantSettings, layout, passage_of
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Collection:
     def state(self) -> State | None:
         """Return what the collection holds, or None if there is no collection."""
         name, folder = self.address.collection, self.address.folder
-        if folder is not None and not (is_folder(folder) and self._client.collection_exists(name)):
+        if folder is not None and not ((folder / "meta.json").is_file() and self._client.collection_exists(name)):
             return None
         try:
             config = self.ask(lambda client: client.get_collection(name)).config

@@ -23,11 +23,6 @@ _HELD = ("PointStruct", "SparseVector")
 """The classes of what local mode keeps in its files."""
 
 
-def is_folder(folder: Path) -> bool:
-    """Return whether a folder is one of local mode."""
-    return (folder / "meta.json").is_file()
-
-
 def open_folder(folder: Path) -> QdrantClient:
     """Return the client of a folder, which is made if need be. A folder serves one process, and that has one client."""
     from qdrant_client import QdrantClient
