@@ -15,8 +15,6 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
 from .errors import QuestreeError, did_you_mean, unknown_name
 
 T = TypeVar("T")
@@ -154,6 +152,8 @@ def settings_of(what: str, kind: Any, given: Mapping[str, Any]) -> Any:
     Raises:
         QuestreeError: if there is no such setting, or a value does not fit; names what there is.
     """
+    from pydantic import TypeAdapter, ValidationError  # which the metrics do without
+
     fields = kind.__pydantic_fields__
     known = ", ".join(f"{name} ({field.default})" for name, field in fields.items())
     if unknown := [name for name in given if name not in fields]:
