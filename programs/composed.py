@@ -51,7 +51,7 @@ class Composed(Program):
         for member in members:
             member._compiled = False  # else DSPy hides its predictors
         self.members = members
-        self.reader, self.duplicates = (getattr(members[0], part, None) for part in ("reader", "duplicates"))
+        self.reader, self.duplicates = members[0].reader, members[0].duplicates
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -80,6 +80,9 @@ class Program(dspy.Module):
     """Whether it takes a retriever; one that does not keeps none."""
     default_optimizer: ClassVar[str] = "bootstrap-random-search"
     """What it is compiled with, unless another optimizer is named."""
+    reader: Any = None
+    duplicates: Any = None
+    """Parts of some programs, see SearChain; all copies share them."""
 
     def __init__(self, retriever: Retriever | None = None, settings: BaseModel | None = None):
         super().__init__()
@@ -230,7 +233,7 @@ class Program(dspy.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
         """Return a copy with demonstrations of its own. Teleprompters copy programs often; no index or LM is copied."""
         lms = (predictor.lm for predictor in self.predictors())
-        for shared in (self.retriever, *(getattr(self, part, None) for part in ("reader", "duplicates")), *lms):
+        for shared in (self.retriever, self.reader, self.duplicates, *lms):
             if shared is not None and not isinstance(shared, dspy.Module):
                 memo[id(shared)] = shared
         clone = type(self).__new__(type(self))

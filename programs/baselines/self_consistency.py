@@ -50,7 +50,7 @@ class SelfConsistency(Program):
         super().__init__(settings=settings)
         self.retriever = program.retriever
         self.program = program
-        self.reader, self.duplicates = (getattr(program, part, None) for part in ("reader", "duplicates"))
+        self.reader, self.duplicates = program.reader, program.duplicates
 
     @property
     def lacks_retriever(self) -> bool:

@@ -79,11 +79,12 @@ class EvidenceReading(StepModule):
         searches_left: int,
     ) -> Findings:
         """Return what the LM reads in the passages, those of the known facts (of the call before) among them."""
+        numbers = numbers_of(passages)
         reply = call(
             self.read,
             question=question,
             answer_style=answer_style,
-            known_facts=[_told(fact, numbers_of(passages)) for fact in known],
+            known_facts=[_told(fact, numbers) for fact in known],
             passages=numbered(passages),
             queries=queries,
             searches_left=searches_left,
@@ -92,9 +93,10 @@ class EvidenceReading(StepModule):
         given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
         proven = {normalise(fact.fact): fact for fact in known if fact.proven}
         facts = [proven.get(normalise(fact.fact)) or prove(fact, shown, question) for fact in given]
-        unproven = [fact for fact in facts if fact.passage and not fact.proven]
         misquoted = [
-            fact.fact for fact, said in zip(facts, given, strict=True) if fact in unproven and not _stands(said, fact)
+            fact.fact
+            for fact, said in zip(facts, given, strict=True)
+            if fact.passage and not fact.proven and quoted_sentences(said.quote, fact.passage.text) is None
         ]
         missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
         told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
@@ -131,11 +133,6 @@ def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> 
     values = [end for one in comparison.of for end in one.ends] if comparison else []
     told = all(any(stands_in(support, value) for support in supports) for value in values)
     return settle(answer, comparison) if comparison and told else answer
-
-
-def _stands(said: Fact, fact: ReadFact) -> bool:
-    """Return whether a quote stands in its passage, though it does not prove the whole fact."""
-    return fact.passage is not None and quoted_sentences(said.quote, fact.passage.text) is not None
 
 
 def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
