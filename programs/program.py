@@ -344,16 +344,16 @@ def restore_names(program: dspy.Module, names: Mapping[str, str]) -> None:
 
 
 def _check_question(given: Any, question: str, answer_style: str) -> None:
-    words, characters, styles, fault = len(question.split()), len(question), get_args(AnswerStyle), ""
-    if not isinstance(given, str):  # whatever a server hands on: MLflow's chat task gives a list of messages
-        fault = f"the question is of the type {type(given).__name__}; give a text"
-    elif not question:
-        fault = "the question is empty; ask something"
-    elif words > MAX_QUESTION_WORDS:
-        fault = f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read"
-    elif characters > MAX_QUESTION_CHARACTERS:
-        fault = f"the question has {characters:,} characters; at most {MAX_QUESTION_CHARACTERS:,} are read"
-    elif answer_style not in styles:
-        fault = f"there is no answer style {str(answer_style)[:40]!r}; take {', '.join(styles)}"
-    if fault:
-        raise CallFailedError("question", fault)
+    words, characters, styles = len(question.split()), len(question), get_args(AnswerStyle)
+    faults = {  # a server may hand on anything: MLflow's chat task gives a list of messages
+        f"the question is of the type {type(given).__name__}; give a text": not isinstance(given, str),
+        "the question is empty; ask something": not question,
+        f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read": words > MAX_QUESTION_WORDS,
+        f"the question has {characters:,} characters; at most {MAX_QUESTION_CHARACTERS:,} are read": (
+            characters > MAX_QUESTION_CHARACTERS
+        ),
+        f"there is no answer style {str(answer_style)[:40]!r}; take {', '.join(styles)}": answer_style not in styles,
+    }
+    for fault, is_found in faults.items():
+        if is_found:
+            raise CallFailedError("question", fault)
