@@ -29,9 +29,11 @@ EVILS = [
 
 
 def test_a_tree_on_the_screen_draws_no_branch_of_its_own():
-    assert len(as_text(hostile_tree("".join(EVILS))).splitlines()) == 3
+    tree = hostile_tree("".join(EVILS))
+    assert len(as_text(tree).splitlines()) == 3
+    assert shape_of(tree._repr_html_()) == [("pre",), ("/", "pre")]
     assert page_is_inert(hostile_page("".join(EVILS)))
-    assert mermaid_is_inert(as_mermaid(hostile_tree("".join(EVILS))))
+    assert mermaid_is_inert(as_mermaid(tree))
 
 
 @settings(max_examples=60)

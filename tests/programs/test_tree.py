@@ -1,6 +1,4 @@
-"""The reasoning tree: growth, paths, JSON and its three prints."""
-
-from html.parser import HTMLParser
+"""The reasoning tree: growth, paths, JSON and two of its prints."""
 
 import pytest
 from pydantic import ValidationError
@@ -56,27 +54,3 @@ def test_mermaid_has_a_box_and_an_arrow_for_each_node(tree):
     assert all(f'n{n}["' in drawn for n in range(4))
     assert "n0 --> n1" in drawn
     assert "class n1 left" in drawn
-
-
-HOSTILE = '<script>alert(1)</script>"] --> evil'
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [name for name, _ in attrs]
-
-
-def test_a_notebook_shows_a_tree_that_asks_for_nothing_and_escapes_everything():
-    tree = ReasoningTree(question=HOSTILE)
-    passage = Passage(id="1", title=HOSTILE, text=HOSTILE)
-    tree.grow(None, query=HOSTILE, answer=HOSTILE, passage=passage, span=Span(text=HOSTILE, score=1.0))
-    page = _Tags()
-    page.feed(tree._repr_html_())
-    assert not {"script", "img", "link", "iframe"} & set(page.tags)
-    assert not {"src", "href", "onload", "onerror"} & set(page.attributes)
