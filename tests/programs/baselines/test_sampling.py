@@ -1,9 +1,10 @@
 """Baselines that sample: samples differ, the majority answers, and what depends on how far they agree."""
 
-import threading
+from collections.abc import Callable
 
 import dspy
 import pytest
+from answering import Asked
 from dspy import lm15
 from fakes import ListRetriever
 
@@ -20,16 +21,10 @@ Q = "Which river?"
 TOLD = {"final_content": "So.", "answer": "Vltava"}
 
 
-class Answers:
+def thinking(*answers: str, thoughts: str = "Thought so.") -> Callable[[Asked], dict[str, str]]:
     """An LM whose chains of thought end in these answers, one after another, in whichever order they are asked."""
-
-    def __init__(self, *answers: str, thoughts: str = "Thought so."):
-        self.answers, self.thoughts = iter(answers), thoughts
-        self.lock = threading.Lock()
-
-    def __call__(self, asked):
-        with self.lock:
-            return {"final_content": self.thoughts, "answer": next(self.answers)}
+    left = iter(answers)
+    return lambda asked: {"final_content": thoughts, "answer": next(left)}
 
 
 def test_each_sample_has_a_temperature_and_a_rollout_of_its_own(answering):
@@ -98,7 +93,7 @@ def test_programs_that_sample_count_verdicts(run, name, settings):
 
 
 def test_self_consistency_samples_chains_of_thought(run):
-    prediction, *_ = ran = run("self-consistency", Answers("Elbe", "Vltava", "Vltava"), samples=3)
+    prediction, *_ = ran = run("self-consistency", thinking("Elbe", "Vltava", "Vltava"), samples=3)
     assert ran.calls == ["final_content()"] * 3
     assert prediction.answer == "Vltava"
     assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
@@ -179,7 +174,7 @@ def verify(run):
     """Ask Verify-and-Edit, with an LM that asks "Where?" of a sentence about Kafka and edits it, and samples these."""
 
     def verify(*answers, found=None, thoughts=THOUGHTS, query=None, edited=None):
-        sampled = Answers(*answers, thoughts=thoughts)
+        sampled = thinking(*answers, thoughts=thoughts)
 
         def reply(asked):
             born = "Kafka" in (asked.given("sentence") or "")
@@ -246,14 +241,13 @@ def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(verify):
 
 
 def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(run):
-    lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", " "])
-    answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As D says [1].")
+    queries = iter(["x", "y", "x", "z", "z", " "])
+    answers = thinking("Elbe", "Vltava", "Vltava", thoughts="As D says [1].")
 
     def reply(asked):
         if asked.wants != "thoughts":
             return answers(asked)
-        with lock:
-            return {"thoughts": f"Missing after {asked.titles} [1].", "query": next(queries)}
+        return {"thoughts": f"Missing after {asked.titles} [1].", "query": next(queries)}
 
     found = {Q: "BE", "x": "AB", "y": "CB", "z": "DF"}
     prediction, asked, searched = ran = run("dsp", reply, found=found, hops=2, queries=3, k=2, samples=3)
