@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -111,15 +112,14 @@ def test_listed_names_stand_in_a_passage_each_by_itself(said, source, ask):
 
 
 def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_it(ask):
-    class Scored(ListRetriever):
-        def __call__(self, query: str, k: int = 1) -> list[Passage]:
-            self.queries.append(query)
-            text = f"{PASSAGES[BIRTH]} {PASSAGES[RIVER]}"
-            return [Passage(id="p", text=text, score=float(len(self.queries)))]
+    scores = count(1)
+
+    def scored(query: str, k: int) -> list[Passage]:
+        return [Passage(id="p", text=f"{PASSAGES[BIRTH]} {PASSAGES[RIVER]}", score=float(next(scores)))]
 
     told = {"final_content": "Franz Kafka was born in Prague [1]. It lies on the Vltava [1].", "answer": "Vltava"}
     steps = [(BIRTH, "Prague", True), (RIVER, "Vltava", True)]
-    prediction = ask(steps, supports("Prague"), supports("Vltava"), found=Scored({}), told=told).prediction
+    prediction = ask(steps, supports("Prague"), supports("Vltava"), found=scored, told=told).prediction
     assert (prediction.final_content, len(prediction.references)) == (told["final_content"], 1)
 
 

@@ -69,13 +69,12 @@ def test_an_empty_query_finds_nothing_and_fails_no_question(name, without_querie
     unsure = Traits(knows=0.0, malformed=0.0)
     searched = []
 
-    class Strict(TableRetriever):
-        def __call__(self, query, k=1):
-            searched.append(check_query(query))
-            return titled("A")
+    def search(query, k):
+        searched.append(check_query(query))
+        return titled("A")
 
     with dspy.context(lm=simulated_lm(QUESTIONS, unsure, cache=False), adapter=None):
-        prediction = program(name, retriever=Strict({}))(question=asked.question, answer_style=asked.style)
+        prediction = program(name, retriever=search)(question=asked.question, answer_style=asked.style)
     assert prediction.failure is None
     assert all(searched)
 
