@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, JsonValue
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
@@ -38,25 +38,21 @@ _KIND = ManifestKind("saved program", FORMAT, "save or compile the program again
 logger = logging.getLogger(__name__)
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SavedProgram(_Part):
+class SavedProgram(BaseModel, frozen=True, extra="forbid"):
     """A program's name, and its settings."""
 
     name: str
     settings: dict[str, JsonValue]
 
 
-class SavedPrompt(_Part):
+class SavedPrompt(BaseModel, frozen=True, extra="forbid"):
     """A signature as the code had it: its name, and a fingerprint of all that it puts into a prompt."""
 
     signature: str
     fingerprint: str
 
 
-class Manifest(BaseModel):
+class Manifest(BaseModel, frozen=True, extra="allow"):
     """What an artifact holds: what it says of itself, and the state of its predictors.
 
     Attributes:
@@ -65,8 +61,6 @@ class Manifest(BaseModel):
         reader: the reader's name, or None if the program has none.
         state: prompts and demonstrations of the program, or of the members that it is made of.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     format: int
     program: SavedProgram

@@ -162,7 +162,9 @@ class _Steps:
                 compilation = self.load_finished() or self.optimize(train, val, bill)
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
-            with _configured(compilation.lm):
+            if compilation.lm is not None:
+                compilation.lm.launch()  # one that is served on this machine
+            with dspy.context(lm=compilation.lm or dspy.settings.lm):
                 self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
                 if self.saves:  # at once, and not with the scores: scoring may be interrupted
                     save(compilation.program, self.folder, **self.describe(compilation))
@@ -298,15 +300,6 @@ class _Steps:
                 "candidates": len(compilation.candidates),
             },
         }
-
-
-@contextmanager
-def _configured(lm: dspy.LM | None) -> Iterator[None]:
-    """Let programs be asked with a trained LM; with the configured one where None."""
-    if lm is not None:
-        lm.launch()  # one that is served on this machine
-    with dspy.context(lm=lm or dspy.settings.lm):
-        yield
 
 
 def _what_is_paid_again() -> str:

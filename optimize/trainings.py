@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, wait
-from functools import partial
+from concurrent.futures import wait
 from threading import Thread
 from typing import Any
 
@@ -85,17 +84,29 @@ class Trainings:
         return lm.copy(model=self._models[key])
 
     def _model(self, key: str, lm: dspy.LM, data: list[dict[str, Any]], form: Any, how: dict[str, Any]) -> str:
+        """Return the name that the provider gives to what it trains, or has begun to train in another process."""
         provider, model, how = lm.provider, lm.finetuning_model or lm.model, how or lm.train_kwargs
         job = provider.TrainingJob(model=model, train_data=data, train_data_format=form, train_kwargs=how)
-        if (known := self._jobs.get(key)) and hasattr(provider, "wait_for_job"):
-            job.provider_job_id = known
-            training = partial(_wait_for, provider, job)
-        else:
+        known = self._jobs.get(key) if hasattr(provider, "wait_for_job") else None
+        if known is None:
             self._may_begin()
-            training = partial(provider.finetune, job, model, data, form, how)
+        else:
+            job.provider_job_id = known
+
+        def train() -> None:
+            """Let the job, which is a future, tell how the training ended."""
+            try:
+                if known is None:
+                    job.set_result(provider.finetune(job, model, data, form, how))
+                else:
+                    provider.wait_for_job(job)
+                    job.set_result(provider.get_trained_model(job))
+            except Exception as error:
+                job.set_exception(error)
+
+        # DSPy's own thread would keep the process from ending before the training does
+        Thread(target=train, daemon=True).start()
         try:
-            # DSPy's own thread would keep the process from ending before the training does
-            Thread(target=_settle, args=(job, training), daemon=True).start()
             while not wait([job], timeout=LOOK).done:
                 self._note(key, _id(job))  # at once, as this process may be killed
             return str(job.result())
@@ -126,20 +137,6 @@ class Trainings:
     def _keep(self) -> None:
         if self._file is not None:
             self._file.set_fact(_FACT, {"jobs": self._jobs, "models": self._models})
-
-
-def _settle(job: Future[str], training: Callable[[], Any]) -> None:
-    """Do the training, and let the job tell how it ended."""
-    try:
-        job.set_result(training())
-    except Exception as error:
-        job.set_exception(error)
-
-
-def _wait_for(provider: Any, job: Any) -> Any:
-    """Wait for a job that another process began; return its model."""
-    provider.wait_for_job(job)
-    return provider.get_trained_model(job)
 
 
 def _id(job: Any) -> str | None:
