@@ -15,13 +15,13 @@ from ...common.placeholders import fill_in
 from ...programs.references import distinct, numbered
 from ...retrieval import Passage
 from ...signatures.answers import describe_style
-from .lessons import Fact, Lesson
+from .lessons import AnnotatedFact, AnnotatedLesson
 
 Fields = dict[str, Any]
 Shown = Iterator[tuple[str, Fields]]
 
 
-def demonstrate(signature: type[dspy.Signature], lesson: Lesson) -> list[tuple[str, Fields]]:
+def demonstrate(signature: type[dspy.Signature], lesson: AnnotatedLesson) -> list[tuple[str, Fields]]:
     """Return what the lesson shows of a signature: each demonstration with its kind, and a value for each field."""
     shown = _show(signature.__name__, lesson)
     given = {"question": lesson.question, "answer_style": lesson.answer_style, "answer": lesson.answer}
@@ -30,7 +30,7 @@ def demonstrate(signature: type[dspy.Signature], lesson: Lesson) -> list[tuple[s
     ]
 
 
-def _show(name: str, lesson: Lesson) -> Shown:
+def _show(name: str, lesson: AnnotatedLesson) -> Shown:
     if name in PLANS and lesson.plan:
         yield "", _plan(lesson)
     elif name in STEPS:
@@ -39,7 +39,7 @@ def _show(name: str, lesson: Lesson) -> Shown:
         yield from ANSWERS[name](lesson)
 
 
-def _plan(lesson: Lesson) -> Fields:
+def _plan(lesson: AnnotatedLesson) -> Fields:
     """Return the plan in each form: every answer is recalled, and looked up all the same; or all but the last are."""
     queries = [fill_in(query, lesson.answers) for query in lesson.plan]
     answered = [{"query": query, "answer": answer} for query, answer in zip(queries, lesson.answers, strict=True)]
@@ -56,7 +56,7 @@ def _plan(lesson: Lesson) -> Fields:
     }
 
 
-def _check(lesson: Lesson) -> Shown:
+def _check(lesson: AnnotatedLesson) -> Shown:
     """Show each step looked up, with its answer proposed, and without."""
     for fact in lesson.facts:
         passages = _among_others(lesson, [fact])
@@ -66,13 +66,13 @@ def _check(lesson: Lesson) -> Shown:
             yield kind, found | {"proposed_answer": proposed, "verdict": "supports", "remembered": ""}
 
 
-def _read(lesson: Lesson) -> Shown:
+def _read(lesson: AnnotatedLesson) -> Shown:
     """Show each step read in its passage."""
     for fact in lesson.facts:
         yield "", {"query": fact.query, "passages": [fact.passage.shown()], "span": fact.answer, "confidence": 0.97}
 
 
-def _find(lesson: Lesson) -> Shown:
+def _find(lesson: AnnotatedLesson) -> Shown:
     """Show the facts found among other passages: quoted, judged, or told in the answer; no further search is needed."""
     passages, useful = _among_others(lesson, lesson.whole), [fact.passage for fact in lesson.whole]
     numbers = [passages.index(passage) + 1 for passage in useful]
@@ -98,7 +98,7 @@ def _find(lesson: Lesson) -> Shown:
     )
 
 
-def _follow(lesson: Lesson) -> Shown:
+def _follow(lesson: AnnotatedLesson) -> Shown:
     """Show the facts' passages one after the other, which are enough."""
     facts, numbers = lesson.whole, list(range(1, len(lesson.whole) + 1))
     steps = [
@@ -130,7 +130,7 @@ def _follow(lesson: Lesson) -> Shown:
     )
 
 
-def _review(lesson: Lesson) -> Shown:
+def _review(lesson: AnnotatedLesson) -> Shown:
     """Show the same of the reviews that the paper has, and the path of the first fact, which needs the next."""
     facts, relevant = lesson.whole, {"relevant": True}
     passages = numbered([fact.passage for fact in facts])
@@ -150,9 +150,9 @@ def _review(lesson: Lesson) -> Shown:
 
 PLANS = ("PlanChain", "PlanSureChain", "PlanWholeChain", "SplitQuestion", "PlanSteps")
 """Names of signatures that a lesson shows whose steps all read well."""
-STEPS: dict[str, Callable[[Lesson], Shown]] = {"CheckStep": _check, "ReadPassage": _read}
+STEPS: dict[str, Callable[[AnnotatedLesson], Shown]] = {"CheckStep": _check, "ReadPassage": _read}
 """What a lesson shows of each fact."""
-ANSWERS: dict[str, Callable[[Lesson], Shown]] = {
+ANSWERS: dict[str, Callable[[AnnotatedLesson], Shown]] = {
     **dict.fromkeys(("AnswerWithKnowledge", "AnswerFromPassages", "FuseParagraphs"), _find),
     **dict.fromkeys(("ReadEvidence", "JudgePassages"), _find),
     **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
@@ -161,18 +161,18 @@ ANSWERS: dict[str, Callable[[Lesson], Shown]] = {
 """What a lesson shows that is whole."""
 
 
-def _among_others(lesson: Lesson, facts: Sequence[Fact]) -> list[Passage]:
+def _among_others(lesson: AnnotatedLesson, facts: Sequence[AnnotatedFact]) -> list[Passage]:
     """Return the facts' passages among those that do not help, in an order that tells nothing."""
     passages = distinct([[fact.passage for fact in facts], lesson.distractors])
     return sorted(passages, key=lambda passage: passage.id)
 
 
-def _said(facts: Sequence[Fact]) -> str:
+def _said(facts: Sequence[AnnotatedFact]) -> str:
     """Return the sentences of the facts."""
     return " ".join(fact.passage.text for fact in facts)
 
 
-def facts_told(facts: Sequence[Fact], numbers: Sequence[int]) -> str:
+def facts_told(facts: Sequence[AnnotatedFact], numbers: Sequence[int]) -> str:
     """Return the sentences of the facts, each with the mark of its passage."""
     marked = zip(facts, numbers, strict=True)
     return " ".join(f"{fact.passage.text.rstrip('.')} [{number}]." for fact, number in marked)

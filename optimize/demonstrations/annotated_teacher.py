@@ -16,7 +16,7 @@ from ...programs.references import distinct, numbers_of
 from ...programs.tree import ReasoningTree
 from ...signatures import AnswerStyle
 from .annotated_steps import demonstrate, facts_told
-from .lessons import Lesson, read_lesson
+from .lessons import AnnotatedLesson, read_lesson
 
 NAME = "annotations"
 _LOOKED_AT = 60  # examples
@@ -61,7 +61,7 @@ class AnnotatedTeacher(Program):
         read = (read_lesson(example, self.retriever) for example in islice(self._examples.values(), _LOOKED_AT))
         return any(lesson.whole for lesson in read if lesson)
 
-    def steps(self, lesson: Lesson) -> Iterator[TraceStep]:
+    def steps(self, lesson: AnnotatedLesson) -> Iterator[TraceStep]:
         """Yield what a lesson shows of each predictor."""
         for predictor in self.predictors():
             for kind, fields in demonstrate(predictor.signature, lesson):

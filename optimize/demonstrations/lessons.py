@@ -56,7 +56,7 @@ _GARBLED = re.compile(r"``|''|\(\s*[;,)]|\s[,;]|\[|\]|\|")
 
 
 @dataclass(frozen=True)
-class Fact:
+class AnnotatedFact:
     """A step of a question, and the sentence that states its answer."""
 
     query: str
@@ -70,7 +70,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class AnnotatedLesson:
     """What an annotated question can show.
 
     Attributes:
@@ -85,11 +85,11 @@ class Lesson:
     answer: str
     plan: tuple[str, ...]
     answers: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[AnnotatedFact, ...]
     distractors: tuple[Passage, ...]
 
     @property
-    def whole(self) -> tuple[Fact, ...]:
+    def whole(self) -> tuple[AnnotatedFact, ...]:
         """Return all facts if every step is one, and their sentences can be told one after the other; else none."""
         readable = all(fact.can_be_told for fact in self.facts)
         apart = len({fact.passage.id for fact in self.facts}) == len(self.facts)
@@ -132,14 +132,22 @@ def apart_from(examples: Sequence[dspy.Example], asked: Sequence[dspy.Example]) 
 
 def _ends(example: dspy.Example) -> list[object]:
     """Return what tells the last fact of an example: answer and passage of its last step, and all gold passages."""
-    gold = frozenset(gold_names(example.get("gold_passages") or (), example.get("gold_titles") or ()))
+    gold = frozenset(_gold(example))
     steps = example.get("annotated_steps") or []
     last = steps[-1] if steps else {}
     title, answer = last.get("support_title"), last.get("answer")
     return [*([gold] if gold else []), *([(normalise_title(title), normalise(answer))] if title and answer else [])]
 
 
-def read_lesson(example: dspy.Example, retriever: Retriever | None) -> Lesson | None:
+def _gold(example: dspy.Example) -> list[str]:
+    return gold_names(example.get("gold_passages") or (), example.get("gold_titles") or ())
+
+
+def _is_gold(passage: Passage, example: dspy.Example) -> bool:
+    return not {*_gold(example)}.isdisjoint(names_as([passage], example.get("gold_passages") or ()))
+
+
+def read_lesson(example: dspy.Example, retriever: Retriever | None) -> AnnotatedLesson | None:
     """Return what an annotated example shows; None if it cannot be shown, or there is nothing to find passages with."""
     steps = resolved_steps(example)
     if retriever is None or not _is_answered_in_order(example.get("annotated_steps") or []):
@@ -155,7 +163,7 @@ def read_lesson(example: dspy.Example, retriever: Retriever | None) -> Lesson | 
     others = {passage.id: passage for passages in found for passage in passages}.values()
     answers = tuple(str(step.answer) for step in steps)
     distractors = [cut for one in others if (cut := _distractor(one, example, [*plan], answers))][:DISTRACTORS]
-    return Lesson(
+    return AnnotatedLesson(
         example.question,
         example.answer_style,
         example.answer,
@@ -172,18 +180,16 @@ def _is_well_worded(query: str) -> bool:
     return short and bool(_QUESTION.fullmatch(query) and claim_terms(query)) and not _ODD.search(query)
 
 
-def _fact(example: dspy.Example, step: AnnotatedStep, found: Sequence[Passage]) -> Fact | None:
+def _fact(example: dspy.Example, step: AnnotatedStep, found: Sequence[Passage]) -> AnnotatedFact | None:
     """Return the step with the first sentence of its gold passages that states the answer; None if none does."""
-    ids = tuple(example.get("gold_passages") or ())
-    gold = {*gold_names(ids, tuple(example.get("gold_titles") or ()))}
-    for passage, name in zip(found, names_as(found, ids), strict=True):
+    for passage in found:
         titled = not step.support_title or normalise_title(passage.title) == normalise_title(step.support_title)
-        if name not in gold or not titled:
+        if not titled or not _is_gold(passage, example):
             continue
         for sentence in sentences(passage.text):
             if states(step.question, step.answer or "", passage.title, sentence):
                 cut = passage.model_copy(update={"text": sentence})
-                return Fact(step.question, step.answer or "", cut)
+                return AnnotatedFact(step.question, step.answer or "", cut)
     return None
 
 
@@ -234,11 +240,9 @@ def _distractor(passage: Passage, example: dspy.Example, plan: Sequence[str], an
 
     It holds none of the answers, and what it is about is named neither in the question nor in its steps.
     """
-    ids = tuple(example.get("gold_passages") or ())
-    gold = {*gold_names(ids, tuple(example.get("gold_titles") or ()))}
     named = " ".join([example.question, *plan, *answers])
     telling = any(stands_in(passage.shown(), one) for one in answers) or stands_in(named, passage.title.split(" (")[0])
-    if telling or not gold.isdisjoint(names_as([passage], ids)):
+    if telling or _is_gold(passage, example):
         return None
     cut = next(filter(_is_readable, sentences(passage.text)), None)
     return passage.model_copy(update={"text": cut}) if cut else None

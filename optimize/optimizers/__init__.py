@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...common.registry import Registry, settings_of
-from .auto_cot import AutoCoT
+from .auto_cot import AutoCoTFewShot
 from .base import Job as Job
 from .base import Optimizer as Optimizer
 from .few_shot import (
@@ -37,7 +37,7 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
         Gepa,
         Copro,
         InferRules,
-        AutoCoT,
+        AutoCoTFewShot,
         KnnFewShot,
         Ensemble,
         BootstrapFinetune,

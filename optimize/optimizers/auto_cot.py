@@ -15,7 +15,7 @@ from ...programs.demonstrations import as_found, noted
 from .base import Job, Optimizer
 
 
-class AutoCoT(Optimizer):
+class AutoCoTFewShot(Optimizer):
     """Auto-CoT (Zhang et al., ICLR 2023, section 4): the program's own steps on a question of each cluster.
 
     The training questions are clustered. In each cluster, the question nearest to the centre that is simple enough is
