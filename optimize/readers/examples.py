@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ...common.errors import QuestreeError
 from ...common.json_files import read_text
-from ...data import Question, load_task, split_of
+from ...data import KNOWN_TASKS, KnownTask, Question, load_task, split_of
+from ...data.tasks import Row
 from ...metrics import contains, pattern_in
 from ...retrieval import Passage, Retriever
 
@@ -55,12 +55,12 @@ def reading_examples(source: str | Path, splits: str = "train", *, seed: int = 0
 
 def _examples_from(source: str, splits: list[str], seed: int) -> list[ReadingExample]:
     if source.endswith(".json") and Path(source).is_file():
-        examples = [example for split, example in _read_json(Path(source)) if split in splits]
+        questions = [question for question in _published(Path(source)) if question.split in splits]
     else:
         task = load_task(source, seed=seed)
         present = [split for split, some in task.questions.items() if some and split in splits] or splits[:1]
-        examples = examples_of([question for split in present for question in task.split(split)])
-    if not examples:
+        questions = [question for split in present for question in task.split(split)]
+    if not (examples := examples_of(questions)):
         raise QuestreeError(
             f"{source} has no question in {', '.join(splits)} that comes with its supporting passage; use nq or squad, "
             "for example."
@@ -80,51 +80,37 @@ def examples_of(questions: Sequence[Question]) -> list[ReadingExample]:
             holds = [passage for passage in supporting if any(contains(passage.text, each) for each in one.answers)]
             own, regex = (holds or supporting)[0], one.answers_are_regex
             example = ReadingExample(one.id, one.question, one.answers, own, answers_are_regex=regex)
-            found.append(_with_negatives(example, [passage for supports, passage in passages if not supports]))
+            others = [passage for supports, passage in passages if not supports]
+            wrong = tuple(passage for passage in others if not example.may_be_answered_by(passage))
+            found.append(replace(example, negatives=wrong))
     return found
 
 
-def _with_negatives(example: ReadingExample, passages: Sequence[Passage]) -> ReadingExample:
-    wrong = tuple(passage for passage in passages if not example.may_be_answered_by(passage))
-    return replace(example, negatives=wrong)
-
-
-def _read_json(file: Path) -> Iterator[tuple[str, ReadingExample]]:
+def _published(file: Path) -> list[Question]:
+    """Return the questions of a file as SQuAD or DPR publishes it, with DPR's negatives among their paragraphs."""
     try:
-        content = json.loads(read_text(file))
-        rows = _read_squad(content["data"]) if isinstance(content, dict) else _read_dpr(content, file.stem)
-        for row in rows:
-            yield split_of(file.stem, row.question), row
+        document = json.loads(read_text(file))
+        task = KNOWN_TASKS["squad" if isinstance(document, dict) else "nq"]
+        rows = list(task.unpack(document) or () if isinstance(document, dict) else document)
+        if not rows:
+            raise ValueError("it holds no question")
+        return [
+            _question(task, Row(f"{file}, entry {number}", row), file.stem)
+            for number, row in enumerate(rows, start=1)
+            if row["answers"]
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise QuestreeError(
             f"{file} is neither in SQuAD 1.1's form nor in DPR's ({type(problem).__name__}: {problem})."
         ) from problem
 
 
-def _read_squad(articles: list[dict[str, Any]]) -> Iterator[ReadingExample]:
-    for article in articles:
-        for paragraph in article["paragraphs"]:
-            for asked in paragraph["qas"]:
-                answers = tuple(dict.fromkeys(answer["text"].strip() for answer in asked["answers"]))
-                if answers:
-                    title = str(article.get("title", "")).replace("_", " ")
-                    passage = Passage(id=f"{asked['id']}/0", title=title, text=paragraph["context"].strip())
-                    yield ReadingExample(str(asked["id"]), asked["question"].strip(), answers, passage)
-
-
-def _read_dpr(rows: list[dict[str, Any]], name: str) -> Iterator[ReadingExample]:
-    for number, row in enumerate(rows):
-        positives, hard, easy = (
-            [
-                Passage(id=f"{name}/{number}/{kind}/{place}", title=one.get("title") or "", text=one["text"].strip())
-                for place, one in enumerate(row.get(f"{kind}_ctxs") or [])
-            ]
-            for kind in ("positive", "hard_negative", "negative")
-        )
-        if positives:
-            answers = tuple(row["answers"])
-            example = ReadingExample(f"{name}/{number}", row["question"].strip(), answers, positives[0])
-            yield _with_negatives(example, [*hard, *easy])
+def _question(task: KnownTask, row: Row, name: str) -> Question:
+    fields = task.read(row)
+    wrong = [one for kind in ("hard_negative_ctxs", "negative_ctxs") for one in row.data.get(kind) or []]
+    negatives = [{"title": one.get("title") or "", "text": one["text"]} for one in wrong]
+    more = {"task": name, "style": "short", "split": split_of(name, fields["question"])}
+    return Question(**fields | more | {"paragraphs": [*fields["paragraphs"], *negatives]})
 
 
 def spread_out(examples: Sequence[ReadingExample], limit: int) -> list[ReadingExample]:

@@ -11,7 +11,7 @@ from ...common.errors import QuestreeError
 from ...metrics import Interval, exact_match, f1, mean_interval, pattern_match
 from .readings import Reading
 
-_RESAMPLES = 10_000
+_LEVEL, _RESAMPLES = 0.95, 10_000
 _NUMBERS_AT_ONCE = 4_000_000  # 32 MB
 _POINTS = 400
 
@@ -100,7 +100,7 @@ def score_readings(readings: Sequence[Reading], theta: float) -> ReaderScores:
     )
 
 
-def relevance_interval(readings: Sequence[Reading], theta: float, *, level: float = 0.95, seed: int = 0) -> Interval:
+def relevance_interval(readings: Sequence[Reading], theta: float) -> Interval:
     """Return F1 of "does this passage answer it" at theta; questions are resampled with all of their passages."""
     import numpy as np
 
@@ -111,7 +111,7 @@ def relevance_interval(readings: Sequence[Reading], theta: float, *, level: floa
         row[0] += 2 * (taken and reading.answers)
         row[1] += taken + reading.answers
     table = np.array(list(counts.values()))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     at_once = max(1, _NUMBERS_AT_ONCE // len(table))
     sums = np.concatenate(
         [
@@ -121,9 +121,9 @@ def relevance_interval(readings: Sequence[Reading], theta: float, *, level: floa
             for done in range(0, _RESAMPLES, at_once)
         ]
     )
-    low, high = np.quantile(sums[:, 0] / np.maximum(1, sums[:, 1]), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(sums[:, 0] / np.maximum(1, sums[:, 1]), [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     (point,) = theta_sweep(readings, [theta])
-    return Interval(point.f1, float(low), float(high), len(table), level)
+    return Interval(point.f1, float(low), float(high), len(table))
 
 
 def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, title: str, *, x: str = "theta") -> None:

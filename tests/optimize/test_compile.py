@@ -53,11 +53,10 @@ def test_a_metric_that_fails_in_compilation_ends_it(mini, optimizer, tmp_path):
 def test_a_question_that_is_scored_is_none_of_training_whatever_its_id(mini):
     examples = mini.examples(8, 2)
     again = examples.train[3].copy(id="another", question=f"{examples.train[3].question.upper().rstrip('?')} ?")
+    examples = replace(examples, dev=[*examples.dev, again])
     said = f"1 questions are for compiling and for scoring, '{re.escape(again.question)}' for one"
     with pytest.raises(QuestreeError, match=said):
-        compile_program(
-            mini.program(), replace(examples, dev=[*examples.dev, again]), mini.metric, optimizer="labeled-few-shot"
-        )
+        compile_program(mini.program(), examples, mini.metric, optimizer="labeled-few-shot")
 
 
 def test_a_compilation_can_be_compiled_again_and_stays_as_it_is(mini):
@@ -70,10 +69,9 @@ def test_a_compilation_can_be_compiled_again_and_stays_as_it_is(mini):
 
 def test_the_same_again_takes_what_is_there(mini, searched, tmp_path):
     folder, first = searched
-    out = shutil.copytree(folder, tmp_path / "run")
-    stages = []
-    second = mini.compiled(out=out, on_progress=lambda progress: stages.append(progress.stage))
-    assert stages == ["before", "after"]
+    told, out = [], shutil.copytree(folder, tmp_path / "run")
+    second = mini.compiled(out=out, on_progress=told.append)
+    assert [progress.stage for progress in told] == ["before", "after"]
     assert (second.before, second.after) == (first.before, first.after)
     assert second.compilation.spent == first.compilation.spent
     assert second.compilation.candidates == first.compilation.candidates
@@ -88,9 +86,8 @@ def test_a_finished_compilation_is_tracked_once_and_registered_by_name(mini, tmp
     client = MlflowClient(tracking.uri)
     runs = client.search_runs(["1"])
     assert second.address == first.address
-    assert [run.info.run_name for run in runs if "mlflow.parentRunId" not in run.data.tags] == [
-        "searchain labeled-few-shot"
-    ]
+    (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    assert parent.info.run_name == "searchain labeled-few-shot"
     assert runs[-1].data.metrics["score"] == first.after.score.mean
     assert not client.search_registered_models()
     assert again(register="chain").address == again(register="chain").address
@@ -229,20 +226,18 @@ def test_a_program_that_was_compiled_for_other_code_of_one_s_own_metric_is_not_t
 
 
 def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path):
-    def compiled(teacher):
-        mini.compiled("bootstrap-few-shot", train=6, dev=2, teacher=teacher, out=tmp_path)
-
-    compiled(mini.program())
-    compiled(mini.program())
+    taught = partial(mini.compiled, "bootstrap-few-shot", train=6, dev=2, out=tmp_path)
+    taught(teacher=mini.program())
+    taught(teacher=mini.program())
     others = [SearChain(mini.index, settings=SearChainSettings(max_rounds=1)), mini.program(), mini.program()]
     others[1].predictors()[0].demos = [dspy.Example(question="Who?")]
     others[2].set_lm(dspy.LM("openai/better", api_key="none"))
     for other in others:
         with pytest.raises(QuestreeError, match=r"state of the teacher was .* name another folder"):
-            compiled(other)
+            taught(teacher=other)
 
 
-def test_a_duplicate_check_and_an_lm_are_shared_by_copies(mini):
+def test_copies_of_a_program_share_its_lm_and_duplicate_check_and_leave_its_history_behind(mini):
     class Check:
         def __init__(self):
             self.held = Lock()  # as a model has, which cannot be copied
@@ -252,9 +247,12 @@ def test_a_duplicate_check_and_an_lm_are_shared_by_copies(mini):
 
     program = build("searchain", {}, retriever=mini.index, duplicates=Check())
     program.set_lm(dspy.settings.lm)
+    program(**mini.dev[0].inputs())
     copied = program.deepcopy()
     assert copied.duplicates is program.duplicates
     assert copied.predictors()[0].lm is dspy.settings.lm
+    assert program.history
+    assert copied.history == []
 
 
 @pytest.mark.parametrize("name", ["bootstrap-few-shot", "infer-rules"])
@@ -281,12 +279,10 @@ def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini,
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):
     dead = dspy.LM("openai/x", api_base="http://127.0.0.1:9/v1", api_key="none", num_retries=0, cache=False)
-    stages = []
+    told, policy = [], RunPolicy(hopeless_after=2)
     with dspy.context(lm=dead), pytest.raises(QuestreeError, match="Check the LM"):
-        mini.compiled(
-            None, policy=RunPolicy(hopeless_after=2), on_progress=lambda progress: stages.append(progress.stage)
-        )
-    assert set(stages) == {"before"}
+        mini.compiled(None, policy=policy, on_progress=told.append)
+    assert {progress.stage for progress in told} == {"before"}
 
 
 def test_what_was_made_while_the_index_could_not_be_had_is_not_kept(mini, tmp_path):
@@ -367,10 +363,3 @@ def test_a_forged_candidate_is_refused_by_name(mini, tmp_path):
             file.write(("UPDATE candidates SET state = ?", (content,)))
             with pytest.raises(QuestreeError, match="is damaged"):
                 read_candidates(file)
-
-
-def test_copies_of_a_program_leave_its_history_behind(mini):
-    program = mini.program()
-    program(**mini.dev[0].inputs())
-    assert program.history
-    assert program.deepcopy().history == []
