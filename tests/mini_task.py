@@ -38,9 +38,10 @@ class Mini:
         return Examples(self.train[:train], self.dev[:dev], task="mini")
 
     def compiled(self, by: Any = SEARCH, *, train: int = 12, dev: int = 8, **how: Any) -> Compiled:
-        """Compile SearChain, or another ``program``, with an optimizer."""
+        """Compile SearChain over the bundled questions, or another ``program``, on other ``examples``."""
         program, metric = how.pop("program", None) or self.program(), how.pop("metric", self.metric)
-        return compile_program(program, self.examples(train, dev), metric, optimizer=by, **how)
+        examples = how.pop("examples", None) or self.examples(train, dev)
+        return compile_program(program, examples, metric, optimizer=by, **how)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from questree.lm.spent import Spent
 from questree.metrics import stands_in
 from questree.metrics.quotes import proving_sentences
 from questree.optimize import Examples
-from questree.optimize import compile as compile_program
 from questree.optimize.demonstrations import (
     annotated,
     apart_from,
@@ -39,6 +38,7 @@ FEW = "annotated-few-shot"
 THREE = ("searchain", "tree-of-reviews", "blendfilter")
 _NUMBERED = re.compile(r"\[(\d+)\] (.*?) \| (.*)")
 _MARKED = re.compile(r"([^.]*?)((?:\s?\[\d+\])+)")
+_NAMES = re.compile(r"\b[A-Z]\w+(?: [A-Z]\w+)*|\d{4}")
 
 
 def written():
@@ -63,20 +63,12 @@ def test_what_is_written_by_hand_holds_each_field_in_its_type(signature, row):
 
 @ROWS
 def test_what_is_written_by_hand_says_what_its_passages_say(signature, row):
-    passages = {
-        int(found[1]): f"{found[2]}. {found[3]}"
-        for one in row.get("passages", [])
-        if (found := _NUMBERED.fullmatch(one))
-    }
-    for number, support in [(step["mark"], f"{step['title']}. {step['support']}") for step in row.get("steps", [])]:
-        passages[number] = support
+    shown = filter(None, map(_NUMBERED.fullmatch, row.get("passages", [])))
+    passages = {int(one[1]): f"{one[2]}. {one[3]}" for one in shown}
+    passages |= {step["mark"]: f"{step['title']}. {step['support']}" for step in row.get("steps", [])}
     for name in {"final_content", "facts"} & signature.fields.keys():
         for told, marks in _MARKED.findall(row[name]):
-            names = [
-                one
-                for one in re.findall(r"\b[A-Z]\w+(?: [A-Z]\w+)*|\d{4}", told)
-                if one not in ("She", "He", "It", "The", "Sant Eliu")
-            ]
+            names = {*_NAMES.findall(told)} - {"She", "He", "It", "The", "Sant Eliu"}
             cited = " ".join(passages[int(mark)] for mark in re.findall(r"\d+", marks)) if passages else told
             assert any(stands_in(cited, one.split()[-1]) for one in names) or not names, (told, cited)
     if "found" in signature.fields:
@@ -92,10 +84,8 @@ def test_what_is_written_by_hand_says_what_its_passages_say(signature, row):
         assert not fact["quote"] or proving_sentences(fact["fact"], fact["quote"], title, text, row["question"])
     if "kept" in signature.fields:
         assert {*row["kept"]} <= passages.keys()
-        assert all(
-            f"[{number}] {'helps' if number in row['kept'] else 'does not help'}" in row["reasons"]
-            for number in passages
-        )
+        for number in passages:
+            assert f"[{number}] {'helps' if number in row['kept'] else 'does not help'}" in row["reasons"]
     if "supported_answer" in signature.fields:
         assert bool(row["next_query"]) != bool(row["supported_answer"])
     if "span" in signature.fields and row["span"]:
@@ -107,7 +97,7 @@ def test_what_is_written_by_hand_says_what_its_passages_say(signature, row):
 def test_without_annotated_steps_each_prompt_of_the_methods_has_what_was_written_for_it(name, preset, mini):
     bare = Examples([one.copy(annotated_steps=[]) for one in mini.train[:4]], mini.dev[:1])
     program = build(name, {"preset": preset} if preset else {}, retriever=mini.index)
-    compiled = compile_program(program, bare, mini.metric, optimizer=FEW)
+    compiled = mini.compiled(FEW, program=program, examples=bare)
     assert compiled.compilation.spent == Spent()
     for predictor_name, predictor in compiled.program.named_predictors():
         assert len(predictor.demos) >= 2, predictor_name
@@ -231,28 +221,18 @@ def test_annotations_teach_an_optimizer_that_bootstraps_and_no_lm_is_asked(mini)
 
 def test_without_annotated_steps_annotations_teach_nothing(mini, tmp_path):
     bare = [one.copy(annotated_steps=[]) for one in mini.train[:2]]
+    given = {"examples": Examples(bare, mini.dev[:1]), "teacher": "annotations", "out": tmp_path}
     with pytest.raises(QuestreeError, match="None of the 2 training questions has `steps`"):
-        compile_program(
-            mini.program(),
-            Examples(bare, mini.dev[:1]),
-            mini.metric,
-            optimizer="bootstrap-few-shot",
-            teacher="annotations",
-            out=tmp_path,
-        )
+        mini.compiled("bootstrap-few-shot", **given)
     assert not (tmp_path / "before").exists()  # nothing was paid for yet
     assert annotated([*bare, mini.train[2]]) == [mini.train[2]]
 
 
 def test_a_step_that_answers_the_question_wrongly_teaches_nothing(mini):
-    example = mini.train[0]
-    inputs = {"question": example.question}
-    steps = [
-        (dspy.Predict("question -> answer"), inputs, dspy.Prediction(answer=answer))
-        for answer in (example.answers[0], "something else")
-    ]
-    verdicts = Verdicts(mini.metric)
-    assert [verdicts._answers_right(step, example) for step in steps] == [True, False]
+    example, tells = mini.train[0], dspy.Predict("question -> answer")
+    for answer, teaches in ((example.answers[0], True), ("something else", False)):
+        step = tells, {"question": example.question}, dspy.Prediction(answer=answer)
+        assert Verdicts(mini.metric)._answers_right(step, example) == teaches
 
 
 PRAGUE = [
