@@ -8,7 +8,6 @@ from itertools import count
 import dspy
 import pytest
 from dspy.lm15 import Usage
-from dspy.utils.callback import BaseCallback
 from fakes import FunctionEngine
 from run_files import rows
 
@@ -20,23 +19,6 @@ from questree.optimize import optimizer
 from questree.optimize.budget import BudgetSpentError, LMBill
 
 AT_ONCE = 2
-
-
-class Answered(BaseCallback):
-    """Counts the LM's replies, and those of the call that had most."""
-
-    calls, most = 0, 1
-
-    def on_lm_end(self, call_id, outputs, exception=None):
-        self.calls, self.most = self.calls + len(outputs), max(self.most, len(outputs))
-
-
-@pytest.fixture
-def answered():
-    """The replies of the LM of this test."""
-    counter = Answered()
-    with dspy.context(callbacks=[counter]):
-        yield counter
 
 
 def compiled(mini, out=None, by="bootstrap-random-search", settings=None, max_calls=None, metric=None, told=None):
@@ -58,28 +40,28 @@ def test_the_bill_holds_every_call_of_the_optimizer_its_own_among_them(mini):
     assert proposals.compilation.spent.words_out > 0
 
 
-def test_an_optimizer_ends_with_the_budget_and_goes_on_with_more(mini, searched, answered, tmp_path):
+def test_an_optimizer_ends_with_the_budget_and_goes_on_with_more(mini, searched, heard, tmp_path):
     _, whole = searched
     before, asked = whole.before.spent.calls, whole.compilation.spent.calls
     budget = before + asked - 10
     with pytest.raises(OutOfBudgetError, match=f"Stopped while compiling: the budget max_calls={budget} is spent"):
         compiled(mini, tmp_path, max_calls=budget)
-    assert budget <= answered.calls <= budget + AT_ONCE
+    assert budget <= heard.calls <= budget + AT_ONCE
     assert rows(tmp_path, "SELECT * FROM candidates")
-    answered.calls = 0
+    heard.calls = 0
     with pytest.raises(OutOfBudgetError, match="Stopped while compiling"):  # the same budget, not another one
         compiled(mini, tmp_path, max_calls=budget)
-    assert answered.calls == 0
+    assert heard.calls == 0
     assert compiled(mini, tmp_path).program.dump_state() == whole.program.dump_state()
 
 
-def test_a_kill_forgets_nothing_that_was_paid(mini, searched, answered, tmp_path):
+def test_a_kill_forgets_nothing_that_was_paid(mini, searched, heard, tmp_path):
     _, whole = searched
     calls = []
 
     def told(progress):
         if progress.candidate is not None and not calls:
-            calls.append(answered.calls)
+            calls.append(heard.calls)
             shutil.copytree(tmp_path / "run", tmp_path / "killed")  # what lies there, had it been killed now
 
     compiled(mini, tmp_path / "run", told=told)
@@ -92,7 +74,7 @@ def test_a_kill_forgets_nothing_that_was_paid(mini, searched, answered, tmp_path
     assert compiled(mini, tmp_path / "killed").compilation.paid == done.compilation.paid
 
 
-def test_an_optimizer_that_is_stopped_asks_nothing_more(mini, searched, answered, tmp_path):
+def test_an_optimizer_that_is_stopped_asks_nothing_more(mini, searched, heard, tmp_path):
     _, whole = searched
     judged, threads = count(), {*threading.enumerate()}
 
@@ -103,10 +85,10 @@ def test_an_optimizer_that_is_stopped_asks_nothing_more(mini, searched, answered
 
     with pytest.raises(Interrupted, match="Stopped while compiling"):
         compiled(mini, tmp_path, metric=stopping)
-    asked = answered.calls
+    asked = heard.calls
     for left in {*threading.enumerate()} - threads:
         left.join(20)
-    assert answered.calls == asked
+    assert heard.calls == asked
     assert paid(tmp_path).calls == asked - whole.before.spent.calls
 
 
@@ -124,18 +106,18 @@ def test_a_second_ctrl_c_does_not_wait_for_the_calls_on_their_way(monkeypatch):
 
 @pytest.mark.parametrize("history", [{}, {"disable_history": True}, {"max_history_size": 0}])
 @pytest.mark.parametrize("by", ["bootstrap-few-shot", "copro"])
-def test_calls_are_paid_for_whatever_the_server_and_the_history_tell(by, history, mini, answered, tmp_path):
+def test_calls_are_paid_for_whatever_the_server_and_the_history_tell(by, history, mini, heard, tmp_path):
     inner = dspy.settings.lm.engine
     silent = FunctionEngine(lambda request: dataclasses.replace(inner.complete(request), usage=Usage()))
     lm = dspy.LM("simulated/silent", engine=silent, cache=False, num_retries=0)
     with dspy.context(lm=lm, **history):
         before = compiled(mini, by="labeled-few-shot", settings={}).before.spent
         assert (before.calls > 0, before.cached) == (True, 0)
-        answered.calls, budget = 0, before.calls + 8
+        heard.calls, budget = 0, before.calls + 8
         with pytest.raises(OutOfBudgetError, match="Stopped while compiling"):
             compiled(mini, tmp_path, by=by, settings={}, max_calls=budget)
-    assert budget <= answered.calls <= budget + AT_ONCE * answered.most
-    assert paid(tmp_path).calls == answered.calls - before.calls
+    assert budget <= heard.calls <= budget + AT_ONCE * heard.most
+    assert paid(tmp_path).calls == heard.calls - before.calls
 
 
 def test_a_budget_in_dollars_needs_a_price_of_the_lm_that_writes_instructions(mini):
@@ -154,15 +136,15 @@ def test_a_budget_in_dollars_needs_a_price_of_the_lm_that_writes_instructions(mi
         ("simba", {"steps": 1, "candidates": 2, "batch_size": 4}),
     ],
 )
-def test_every_optimizer_ends_with_the_budget(by, settings, mini, answered):
+def test_every_optimizer_ends_with_the_budget(by, settings, mini, heard):
     before = compiled(mini, by="labeled-few-shot", settings={}).before.spent.calls
-    answered.calls = 0
+    heard.calls = 0
     with pytest.raises(OutOfBudgetError, match="Stopped while compiling"):
         compiled(mini, by=by, settings=settings, max_calls=before + 25)
-    assert before + 25 <= answered.calls <= before + 25 + AT_ONCE
+    assert before + 25 <= heard.calls <= before + 25 + AT_ONCE
 
 
-def test_the_second_scoring_has_what_is_left(mini, answered, tmp_path):
+def test_the_second_scoring_has_what_is_left(mini, heard, tmp_path):
     whole = compiled(mini)
     budget = whole.before.spent.calls + whole.compilation.spent.calls + 1
     with pytest.raises(OutOfBudgetError, match="Stopped: the budget"):

@@ -8,7 +8,6 @@ from threading import Lock
 import dspy
 import pytest
 from dspy import lm15
-from dspy.utils.callback import BaseCallback
 from fakes import FunctionEngine
 from run_files import change, rows
 
@@ -256,21 +255,16 @@ def test_copies_of_a_program_share_its_lm_and_duplicate_check_and_leave_its_hist
 
 
 @pytest.mark.parametrize("name", ["bootstrap-few-shot", "infer-rules"])
-def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini, tmp_path, name):
+def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini, heard, tmp_path, name):
     chosen = optimizer(name, **({} if name == "bootstrap-few-shot" else {"candidates": 1}))
     taught = mini.compiled("bootstrap-few-shot", train=8, dev=2).program
     teacher = load(save(taught, tmp_path / "teacher"), retriever=mini.index)
-    plan, seen = teacher.predictors()[0], []
+    plan = teacher.predictors()[0]
     plan.signature = plan.signature.with_instructions("Plan as a teacher does.")
     teacher.set_lm(dspy.settings.lm.copy(seed=77))
 
-    class Listener(BaseCallback):
-        def on_lm_start(self, call_id, instance, inputs):
-            if instance.kwargs.get("seed") == 77:
-                seen.append(inputs["messages"])
-
-    with dspy.context(callbacks=[Listener()]):
-        mini.compiled(chosen, train=8, dev=2, teacher=teacher)
+    mini.compiled(chosen, train=8, dev=2, teacher=teacher)
+    seen = [messages for lm, messages in heard.asked if lm.kwargs.get("seed") == 77]
     plans = [messages for messages in seen if "Plan as a teacher does." in messages[0]["content"]]
     assert plans
     assert {len(messages) for messages in plans} == {2 + 2 * len(plan.demos)}

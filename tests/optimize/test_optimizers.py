@@ -43,6 +43,10 @@ SMALL = {
 }
 
 
+def small(name):
+    return optimizer(name, **SMALL[name])
+
+
 def asked(program, examples):
     """What the program answers, and how long its prompts are: the same of two programs that are the same."""
     predictions = [program(**example.inputs()) for example in examples]
@@ -58,7 +62,7 @@ def test_every_optimizer_is_tried_here():
 def test_every_optimizer_keeps_candidates_and_gives_a_program_that_answers_the_same_when_loaded(name, mini, tmp_path):
     on_disk = []
     compiled = mini.compiled(
-        optimizer(name, **SMALL[name]),
+        small(name),
         train=8,
         dev=3,
         out=tmp_path,
@@ -100,9 +104,7 @@ def test_gepa_reflects_above_temperature_0(monkeypatch, temperature, reflects_at
 
 def test_the_seed_decides(mini):
     def states(seed):
-        student = mini.program()
-        done = mini.compiled("bootstrap-few-shot", dev=1, program=student, seed=seed)
-        return done.program.dump_state()
+        return mini.compiled("bootstrap-few-shot", dev=1, seed=seed).program.dump_state()
 
     assert states(1) == states(1) != states(2)
 
@@ -125,11 +127,8 @@ def test_auto_cot_passes_over_what_is_not_simple(mini):
 
 @pytest.mark.parametrize("cause", ["rate-limit", "deadline", "server"])
 def test_auto_cot_takes_no_other_question_for_one_that_could_not_be_asked(mini, monkeypatch, cause):
-    def reason(tree, answer_style):
-        raise CallFailedError(cause, "not now")
-
     program, chosen = build("cot", {}), optimizer("auto-cot")
-    monkeypatch.setattr(type(program), "reason", lambda self, *given: reason(*given))
+    monkeypatch.setattr(type(program), "reason", Mock(side_effect=CallFailedError(cause, "not now")))
     with pytest.raises(QuestreeError, match=f"could not be asked: {cause}: not now.*Run the same again"):
         chosen.make(program, Job(Verdicts(mini.metric), mini.train[:6], []))
 
@@ -160,8 +159,7 @@ def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
 def test_minibatches_of_mipro_are_no_larger_than_the_sample_that_it_draws(mini, monkeypatch):
     monkeypatch.setattr(dspy.teleprompt.mipro_optimizer_v2, "MIN_MINIBATCH_SIZE", 2)
     monkeypatch.setitem(dspy.teleprompt.mipro_optimizer_v2.AUTO_RUN_SETTINGS, "light", {"n": 2, "val_size": 4})
-    chosen = optimizer("mipro", minibatch_size=6)
-    compiled = mini.compiled(chosen, train=16, dev=2)
+    compiled = mini.compiled(optimizer("mipro", minibatch_size=6), train=16, dev=2)
     assert {one.questions for one in compiled.compilation.candidates} == {4}
 
 
@@ -170,8 +168,7 @@ def test_a_candidate_has_the_mean_of_its_scores(mini):
         return 0.4 if trace is None else True
 
     for name in ("mipro", "gepa"):
-        chosen = optimizer(name, **SMALL[name])
-        compiled = mini.compiled(chosen, train=8, dev=1, metric=graded)
+        compiled = mini.compiled(small(name), train=8, dev=1, metric=graded)
         assert {round(one.score, 6) for one in compiled.compilation.candidates} == {0.4}
 
 
@@ -180,8 +177,7 @@ def test_it_is_said_when_the_metric_accepts_nothing(mini, caplog):
         def strict(example, prediction, trace=None):
             return score
 
-        chosen = optimizer(name, **SMALL[name])
-        mini.compiled(chosen, train=6, dev=2, metric=strict)
+        mini.compiled(small(name), train=6, dev=2, metric=strict)
 
     compile_by("copro", 0.9)
     assert "good enough to learn from" not in caplog.text, "copro compares scores, and these are above 0"
@@ -217,9 +213,8 @@ def test_wrong_names_and_values_say_what_there_is(name, settings, said):
 
 def test_a_random_search_stops_at_a_share_of_the_questions(mini):
     def scores(**settings):
-        chosen = optimizer("bootstrap-random-search", candidates=3, **settings)
-        compiled = mini.compiled(chosen, dev=1)
-        return [one.score for one in compiled.compilation.candidates]
+        search = optimizer("bootstrap-random-search", candidates=3, **settings)
+        return [one.score for one in mini.compiled(search, dev=1).compilation.candidates]
 
     every = scores()
     best = max(every)
@@ -236,7 +231,7 @@ def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
 
 @pytest.mark.parametrize("name", ["mipro", "copro"])
 def test_compiling_prints_nothing(mini, capfd, name):
-    chosen = optimizer(name, **SMALL[name])
+    chosen = small(name)
     own = {} if "prompt_lm" in chosen.unused else {"prompt_lm": dspy.settings.lm.copy()}
     mini.compiled(chosen, dev=1, **own)
     captured = capfd.readouterr()
@@ -244,9 +239,8 @@ def test_compiling_prints_nothing(mini, capfd, name):
 
 
 def replaced_in_dspy():
-    places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))
-    places = (*places, (dspy.Predict, "forward"))
-    return [vars(owner).get(name) for owner, name in places]
+    made = [vars(kind)["__init__"] for kind in (tqdm, ParallelExecutor)]
+    return [*made, vars(bootstrap).get("print"), execution._delay, dspy.Predict.forward]
 
 
 def test_what_is_changed_in_dspy_is_restored_also_after_two_compilations_at_the_same_time(monkeypatch):
@@ -301,9 +295,8 @@ def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
 )
 def test_no_optimizer_shows_a_step_that_is_incomplete_or_claims_what_no_passage_supports(name, program, mini):
     """The simulated LM invents, misreads and forgets; what it made of a question is shown only where it is sound."""
-    compiled = mini.compiled(
-        optimizer(name, **SMALL[name]), train=10, dev=1, program=build(program, {}, retriever=mini.index)
-    ).program
+    asked = build(program, {}, retriever=mini.index)
+    compiled = mini.compiled(small(name), train=10, dev=1, program=asked).program
     members = compiled.members if isinstance(compiled, Majority) else [compiled]
     demos = [demo for member in members for predictor in member.predictors() for demo in predictor.demos]
     if isinstance(compiled, NearestDemonstrations):
@@ -330,8 +323,6 @@ def gold(mini, demo):
 def test_gepa_s_looks_at_three_questions_are_no_runs_of_their_own(mini, monkeypatch):
     noted = []
     monkeypatch.setattr(TrackedRun, "candidate", lambda run, number, figures, _: noted.append(figures["questions"]))
-    chosen = optimizer("gepa", **SMALL["gepa"])
-    compiled = mini.compiled(chosen)
-    candidates = compiled.compilation.candidates
+    candidates = mini.compiled(small("gepa")).compilation.candidates
     assert 0 < len(noted) < len(candidates)
     assert {*noted} == {max(one.questions for one in candidates)}

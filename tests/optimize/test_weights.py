@@ -65,35 +65,23 @@ def trainer(mini):
     return dspy.settings.lm.provider
 
 
-class Seen(dspy.utils.BaseCallback):
-    """What LMs were asked: the texts of each prompt, by the model."""
-
-    def __init__(self) -> None:
-        self.prompts: dict[str, list[str]] = {}
-        self.models: list[str] = []
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.models.append(instance.model)
-        self.prompts.setdefault(instance.model, []).append(json.dumps(inputs["messages"]))
-
-
 def trained(mini, out=None, name="bootstrap-finetune", policy=None, train=8, **settings):
     named = optimizer(name, **settings)
     return mini.compiled(named, train=train, dev=2, out=out, policy=policy)
 
 
-def test_the_lm_is_trained_on_good_steps_as_they_were_asked_and_scored_before_and_after(mini, trainer, tmp_path):
-    with dspy.context(callbacks=[seen := Seen()]):
-        compiled = trained(mini, tmp_path, train_kwargs={"n_epochs": 2})
+def test_the_lm_is_trained_on_good_steps_as_they_were_asked_and_scored_before_and_after(mini, trainer, heard, tmp_path):
+    compiled = trained(mini, tmp_path, train_kwargs={"n_epochs": 2})
     [(model, data, how)] = trainer.asked
     before = dspy.settings.lm.model
     assert (model, how) == (before, {"n_epochs": 2})
     assert [message["role"] for message in data[0]["messages"]] == ["system", "user", "assistant"]
-    assert {json.dumps(one["messages"][:-1]) for one in data} <= {*seen.prompts[before]}
+    prompts = [json.dumps(messages) for lm, messages in heard.asked if lm.model == before]
+    assert {json.dumps(one["messages"][:-1]) for one in data} <= {*prompts}
     judged = compiled.compilation.judged
     assert len(data) > judged["accepted"] * len(mini.program().predictors()) / 2  # all good steps, not one a predictor
     assert compiled.compilation.lm.model == "simulated/trained-1"
-    assert len(seen.prompts["simulated/trained-1"]) == compiled.after.spent.calls
+    assert [lm.model for lm, _ in heard.asked].count("simulated/trained-1") == compiled.after.spent.calls
     assert compiled.after.simulated
     assert not compiled.compilation.candidates
     assert {predictor.lm for predictor in compiled.program.predictors()} == {None}
@@ -103,7 +91,7 @@ def test_the_lm_is_trained_on_good_steps_as_they_were_asked_and_scored_before_an
     assert load(tmp_path / "program", retriever=mini.index).predictors()[0].lm is None
 
 
-def test_what_cannot_be_trained_is_refused_before_anything_is_asked(mini, tmp_path):
+def test_what_cannot_be_trained_is_refused_before_anything_is_asked(mini, heard, tmp_path):
     lm, own = dspy.settings.lm, mini.program()
     own.predictors()[0].lm = lm.copy()
     able = lm.copy()
@@ -119,9 +107,9 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_asked(mini, tmp_pa
     ]
     for name in ("bootstrap-finetune", "better-together"):
         for settings, policy, program, reason in refused:
-            with dspy.context(callbacks=[seen := Seen()], **settings), pytest.raises(QuestreeError, match=reason):
+            with dspy.context(**settings), pytest.raises(QuestreeError, match=reason):
                 mini.compiled(name, train=8, dev=4, program=program, out=tmp_path / "out", policy=policy)
-            assert not seen.prompts
+    assert not heard.asked
     assert not (tmp_path / "out").exists()
 
 
@@ -251,17 +239,17 @@ def test_annotations_teach_an_lm_without_asking_one(mini, trainer):
     assert trainer.asked
 
 
-def test_prompts_and_lm_are_optimized_in_turn_and_the_best_of_all_is_kept(mini, trainer, tmp_path):
+def test_prompts_and_lm_are_optimized_in_turn_and_the_best_of_all_is_kept(mini, trainer, heard, tmp_path):
     settings = {"strategy": "w -> p", "prompt_optimizer": "bootstrap-few-shot", "train": 48}
-    with dspy.context(callbacks=[seen := Seen()]):
-        compiled = trained(mini, tmp_path, "better-together", **settings)
+    compiled = trained(mini, tmp_path, "better-together", **settings)
     assert len(trainer.asked) == 1
     assert len(compiled.compilation.candidates) == 3  # as it came, trained, and with prompts beside
     scores = [one.score for one in compiled.compilation.candidates]
     assert max(scores) > scores[0]
     assert compiled.compilation.lm.model == "simulated/trained-1"
-    first = seen.models.index("simulated/trained-1")
-    assert {*seen.models[first:]} == {"simulated/trained-1"}  # demonstrations are bootstrapped with it as well
+    models = [lm.model for lm, _ in heard.asked]
+    first = models.index("simulated/trained-1")
+    assert {*models[first:]} == {"simulated/trained-1"}  # demonstrations are bootstrapped with it as well
     again = trained(mini, tmp_path, "better-together", **settings)
     assert (again.after, len(trainer.asked)) == (compiled.after, 1)
 
