@@ -14,7 +14,6 @@ from questree.data import Question
 from questree.evaluation.identity import lm_facts
 from questree.lm.guard import ADAPTERS, adapter_named
 from questree.metrics import metric
-from questree.optimize import Examples, compile, optimizer
 from questree.retrieval import Passage, as_retriever
 from questree.simulate import simulated_lm
 
@@ -34,11 +33,14 @@ def embed(texts: list[str]) -> Any:
     return rows
 
 
+def over(texts, embedder=embed):
+    return as_retriever(dspy.retrievers.Embeddings(corpus=texts, embedder=embedder, k=2))
+
+
 def test_dspy_s_embeddings_are_a_retriever():
-    found = as_retriever(dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embed, k=2))("Where was Kafka born?", 1)
+    found = over(TEXTS)("Where was Kafka born?", 1)
     assert found == [Passage(id="0", title="Franz Kafka", text="He was born in Prague.", score=1.0)]
-    others = as_retriever(dspy.retrievers.Embeddings(corpus=TEXTS[:2], embedder=embed))
-    assert others.fingerprint != as_retriever(dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embed)).fingerprint
+    assert over(TEXTS[:2]).fingerprint != over(TEXTS).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -65,8 +67,7 @@ def test_without_ids_and_scores_title_and_text_tell_passages_apart():
 
 def test_dspy_s_embedder_makes_a_retriever_with_a_corpus_and_none_alone():
     embedder = dspy.Embedder(lambda texts: embed(texts))
-    searched = dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embedder)
-    assert as_retriever(searched)("Where was Kafka born?", 1)[0].title == "Franz Kafka"
+    assert over(TEXTS, embedder)("Where was Kafka born?", 1)[0].title == "Franz Kafka"
     with pytest.raises(QuestreeError, match="An embedder has no passages"):
         questree.program("oner", retriever=embedder)
 
@@ -87,7 +88,7 @@ def test_a_rehearsal_takes_as_many_calls_with_each_adapter(adapter, mini):
 
 
 def test_a_program_is_a_tool_with_named_arguments(mini):
-    program = questree.program("searchain", retriever=mini.index)
+    program = mini.program()
     assert dspy.Tool(questree.program("direct")).desc == "Answer a question that needs several facts."
     tool = dspy.Tool(program, name="look_up")
     assert tool.desc == "Answer a question that needs several facts, from the index words, with citations."
@@ -152,30 +153,26 @@ def test_a_program_over_a_function_is_compiled_saved_and_evaluated(mini, tmp_pat
         return mini.index(query, k)
 
     program = questree.program("oner", retriever=search)
-    compiled = compile(
-        program,
-        Examples(train=mini.train[:4], dev=mini.dev[:2], task="mini"),
-        metric("em"),
-        optimizer=optimizer("labeled-few-shot"),
-        out=tmp_path,
-    )
+    compiled = mini.compiled("labeled-few-shot", train=4, dev=2, program=program, metric=metric("em"), out=tmp_path)
     assert compiled.after.n == 2
     assert program.retriever.name == "search"
 
 
 def test_a_state_that_dspy_saved_and_loaded_leaves_the_prompts_their_names(mini, tmp_path):
-    program, loaded = (
-        questree.program("searchain", retriever=mini.index),
-        questree.program("searchain", retriever=mini.index),
-    )
+    program, loaded = mini.program(), mini.program()
     program.save(tmp_path / "program.json")
     loaded.load(tmp_path / "program.json")
     for one, other in zip(program.predictors(), loaded.predictors(), strict=True):
         assert str(other.signature) == str(one.signature)  # its name is in it: PlanChain, not StringSignature
 
 
-def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, tmp_path):
-    index = questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
+@pytest.fixture
+def index(mini, tmp_path):
+    """An index in the test's folder."""
+    return questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
+
+
+def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, index, tmp_path):
     program = questree.program("searchain", retriever=index)
     program.save(tmp_path / "whole", save_program=True)
     size = sum(file.stat().st_size for file in (tmp_path / "whole").iterdir())
@@ -188,8 +185,7 @@ def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, tmp_path):
         dspy.load(tmp_path / "whole", allow_pickle=True)
 
 
-def test_mlflow_s_dspy_flavour_logs_and_loads_a_program(mini, tmp_path, tracking_store, mlflow):
-    index = questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
+def test_mlflow_s_dspy_flavour_logs_and_loads_a_program(mini, index, tmp_path, tracking_store, mlflow):
     program = questree.program("oner", retriever=index)
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(tracking_store(tmp_path))

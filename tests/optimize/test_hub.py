@@ -42,18 +42,16 @@ class Hub:
         if path == "/api/models/me/chain/commit/main":
             sent = [line["value"] for line in map(json.loads, asked.splitlines()) if line["key"] == "file"]
             oid = self.commit({one["path"]: base64.b64decode(one["content"]) for one in sent})
-            return httpx.Response(
-                200, json={"commitUrl": f"https://huggingface.co/me/chain/commit/{oid}", "commitOid": oid}
-            )
+            told = {"commitUrl": f"https://huggingface.co/me/chain/commit/{oid}", "commitOid": oid}
+            return httpx.Response(200, json=told)
         if found := re.fullmatch(r"/api/models/me/chain(?:/revision/(.+))?", path):
             sha = found[1] or list(self.commits)[-1]
             files = [{"rfilename": name, "size": len(content)} for name, content in self.commits[sha].items()]
             return httpx.Response(200, json={"id": "me/chain", "sha": sha, "siblings": files})
         if found := re.fullmatch(r"/me/chain/resolve/(.+)/(.+)", path):
             content = self.commits[found[1]][found[2]]
-            return httpx.Response(
-                200, content=content, headers={"ETag": f'"{_digest(content)}"', "X-Repo-Commit": found[1]}
-            )
+            tags = {"ETag": f'"{_digest(content)}"', "X-Repo-Commit": found[1]}
+            return httpx.Response(200, content=content, headers=tags)
         return httpx.Response(200, json={"errors": [], "warnings": []})  # of the card's head
 
     def commit(self, files):

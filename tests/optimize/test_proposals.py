@@ -18,11 +18,14 @@ PROPOSAL = {"proposed_instruction": "Answer with a name.", "proposed_prefix_for_
 CUT = ({"proposed_instruction": "Answer with", "proposed_prefix_for_output_field": "Ans"}, "length")
 
 
+def proposer(engine, **limits):
+    return dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0, **limits)
+
+
 def proposed(mini, *replies, **limits):
     """The instructions that COPRO tries where the LM that proposes them replies so, and what that LM was asked."""
     engine = ScriptedEngine(list(replies))
-    proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0, **limits)
-    compiled = mini.compiled(COPRO, program=build("direct", {}), prompt_lm=proposer)
+    compiled = mini.compiled(COPRO, program=build("direct", {}), prompt_lm=proposer(engine, **limits))
     tried = [
         part["signature"]["instructions"] for one in compiled.compilation.candidates for part in one.state.values()
     ]
@@ -65,9 +68,8 @@ class Refusing(ScriptedEngine):
 
 def reflected(mini, engine):
     """What GEPA makes where this engine reflects."""
-    proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
-    settings = optimizer("gepa", max_metric_calls=40)
-    return mini.compiled(settings, train=16, dev=2, program=build("direct", {}), prompt_lm=proposer)
+    gepa = optimizer("gepa", max_metric_calls=40)
+    return mini.compiled(gepa, train=16, dev=2, program=build("direct", {}), prompt_lm=proposer(engine))
 
 
 def test_gepa_without_any_proposal_is_no_result(mini):
@@ -90,9 +92,8 @@ def test_proposals_that_failed_are_told(mini, caplog):
 def test_rules_are_asked_for_with_fewer_demonstrations_where_the_lm_s_window_is_full(mini, bootstrapped):
     rules = {"reasoning": "They are short.", "natural_language_rules": "Be brief."}
     engine = ScriptedEngine([LMInvalidRequestError("maximum context length is 8192 tokens"), *[rules] * 20])
-    proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
-    settings = optimizer("infer-rules", candidates=1)
-    compiled = mini.compiled(settings, train=16, dev=2, prompt_lm=proposer, teacher="annotations")
+    ruled = {"train": 16, "dev": 2, "prompt_lm": proposer(engine), "teacher": "annotations"}
+    compiled = mini.compiled(optimizer("infer-rules", candidates=1), **ruled)
     assert len(engine.prompts[1]) < len(engine.prompts[0])
     assert any("Be brief." in one.signature.instructions for one in compiled.program.predictors())
 
@@ -115,9 +116,8 @@ def test_simba_is_shown_steps_and_not_their_kinds(mini, monkeypatch):
 def test_rules_are_made_of_a_task_and_examples_as_its_prompt_shows_them(mini):
     signature = mini.program().predictors()[0].signature
     planned = [PlannedStep(query="Who wrote Emma?", recalled="Jane Austen", sure=True)]
-    shown = instructions._as_examples(
-        signature, [dspy.Example(question="Who?", answer_style="a name", planned_chain=planned)]
-    )
+    plan = dspy.Example(question="Who?", answer_style="a name", planned_chain=planned)
+    shown = instructions._as_examples(signature, [plan])
     assert shown.startswith(f"The task:\n{signature.instructions}")
     assert '{"query": "Who wrote Emma?", "recalled": "Jane Austen", "sure": true}' in shown
     assert "PlannedStep(" not in shown
