@@ -175,8 +175,7 @@ def _steps(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
 
 def _known_answers(example: dspy.Example) -> set[str]:
     """Return the right answers to the question and, as far as they are annotated, to its steps."""
-    steps = [step.get("answer") for step in example.get("annotated_steps") or []]
-    told = [*(example.get("answers") or [example.get("answer")]), *steps]
+    told = [*(example.get("answers") or [example.get("answer")]), *(answer for _, answer in _annotated(example))]
     return {normalise(str(answer)) for answer in told if answer}
 
 

@@ -8,42 +8,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...common.lazy import PartsByName
 from ...common.registry import Registry, settings_of
-from .auto_cot import AutoCoTFewShot
 from .base import Job as Job
 from .base import Optimizer as Optimizer
-from .few_shot import (
-    AnnotatedFewShot,
-    BootstrapFewShot,
-    BootstrapOptuna,
-    BootstrapRandomSearch,
-    Ensemble,
-    KnnFewShot,
-    LabeledFewShot,
-)
-from .instructions import Copro, Gepa, InferRules, Mipro, Simba
-from .weights import BetterTogether, BootstrapFinetune
 
-OPTIMIZERS: dict[str, type[Optimizer]] = {
-    kind.name: kind
-    for kind in (
-        LabeledFewShot,
-        AnnotatedFewShot,
-        BootstrapFewShot,
-        BootstrapRandomSearch,
-        BootstrapOptuna,
-        Mipro,
-        Simba,
-        Gepa,
-        Copro,
-        InferRules,
-        AutoCoTFewShot,
-        KnnFewShot,
-        Ensemble,
-        BootstrapFinetune,
-        BetterTogether,
-    )
-}
+OPTIMIZERS: PartsByName[type[Optimizer]] = PartsByName(
+    __name__,
+    {
+        "labeled-few-shot": ".few_shot:LabeledFewShot",
+        "annotated-few-shot": ".few_shot:AnnotatedFewShot",
+        "bootstrap-few-shot": ".few_shot:BootstrapFewShot",
+        "bootstrap-random-search": ".few_shot:BootstrapRandomSearch",
+        "bootstrap-optuna": ".few_shot:BootstrapOptuna",
+        "mipro": ".instructions:Mipro",
+        "simba": ".instructions:Simba",
+        "gepa": ".instructions:Gepa",
+        "copro": ".instructions:Copro",
+        "infer-rules": ".instructions:InferRules",
+        "auto-cot": ".auto_cot:AutoCoTFewShot",
+        "knn-few-shot": ".few_shot:KnnFewShot",
+        "ensemble": ".few_shot:Ensemble",
+        "bootstrap-finetune": ".weights:BootstrapFinetune",
+        "better-together": ".weights:BetterTogether",
+    },
+)
 
 
 def _read_optimizer(name: str, found: Any) -> type[Optimizer]:

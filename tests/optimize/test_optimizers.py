@@ -55,19 +55,17 @@ def asked(program, examples):
 
 def test_every_optimizer_is_tried_here():
     training = {name for name, kind in OPTIMIZERS.items() if kind.trains}  # tests/optimize/test_weights.py
-    assert SMALL.keys() | training == OPTIMIZERS.keys()
+    assert SMALL.keys() | training == OPTIMIZERS.keys() == {kind.name for kind in OPTIMIZERS.values()}
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_optimizer_keeps_candidates_and_gives_a_program_that_answers_the_same_when_loaded(name, mini, tmp_path):
+    def told(progress):
+        if progress.candidate:
+            on_disk.append(len(rows(tmp_path, "SELECT 1 FROM candidates")))
+
     on_disk = []
-    compiled = mini.compiled(
-        small(name),
-        train=8,
-        dev=3,
-        out=tmp_path,
-        on_progress=lambda p: p.candidate and on_disk.append(len(rows(tmp_path, "SELECT 1 FROM candidates"))),
-    )
+    compiled = mini.compiled(small(name), train=8, dev=3, out=tmp_path, on_progress=told)
     assert on_disk == [*range(1, len(on_disk) + 1)]  # each the moment it was scored
     assert len(on_disk) == len(compiled.compilation.candidates)
     compares_none = {"labeled-few-shot", "annotated-few-shot", "bootstrap-few-shot", "auto-cot", "knn-few-shot"}
