@@ -42,7 +42,7 @@ class KeptRun:
         return records_of(self.file, self.number)
 
     def append(self, record: Record, steps: Sequence[EpisodeStep] | None = None, limits: Limits | None = None) -> None:
-        """Keep an answer, without scores, and what was asked for it; it is on the disk when this returns.
+        """Keep an answer with the scores that it has, and what was asked for it; it is on the disk when this returns.
 
         Without steps it is the answer that is there, with another gold side.
         """
@@ -62,14 +62,12 @@ class KeptRun:
         insert, values = _insert("questions", row)
         kept = ", ".join(f"{name} = excluded.{name}" for name in row)
         answered = f"{insert} ON CONFLICT (run, id) DO UPDATE SET {kept}", values
-        self.file.write(*texts, *more, ("DELETE FROM scores WHERE run = ? AND id = ?", key), *taken, answered)
+        former = "DELETE FROM scores WHERE run = ? AND id = ?", key
+        self.file.write(*texts, *more, former, *taken, answered, *self._scores(record))
 
     def append_scores(self, record: Record) -> None:
         """Keep the scores of an answer that was appended before."""
-        insert = (
-            "INSERT INTO scores VALUES (?, ?, ?, ?) ON CONFLICT (run, id, metric) DO UPDATE SET score = excluded.score"
-        )
-        self.file.write(*((insert, (self.number, record.id, *score)) for score in record.scores.items()))
+        self.file.write(*self._scores(record))
 
     def end(self, metrics: Sequence[str], seed: int, questions: Sequence[str]) -> None:
         """Keep what an evaluation was over: its metrics, the run's score first, and its questions in order."""
@@ -79,6 +77,11 @@ class KeptRun:
             ("UPDATE questions SET place = NULL WHERE run = ?", (self.number,)),
             *((place, (number, self.number, id)) for number, id in enumerate(questions, start=1)),
         )
+
+    def _scores(self, record: Record) -> Iterator[tuple[str, Sequence[Any]]]:
+        changed = "ON CONFLICT (run, id, metric) DO UPDATE SET score = excluded.score"
+        for score in record.scores.items():
+            yield f"INSERT INTO scores VALUES (?, ?, ?, ?) {changed}", (self.number, record.id, *score)
 
     def _steps(self, id: str, steps: Sequence[EpisodeStep]) -> Iterator[tuple[str, Sequence[Any]]]:
         yield "DELETE FROM steps WHERE run = ? AND id = ?", (self.number, id)

@@ -252,7 +252,6 @@ def _answered(
     corrected = [record for id, record in current.items() if record is not valid[id]]
     for record in corrected:
         kept.append(record)
-        kept.append_scores(record)
     if changed := len(found) - len(valid):
         logger.warning("Questions that were changed since they were asked: %d. They are asked again.", changed)
     if corrected:

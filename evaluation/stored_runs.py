@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class StoredRun:
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
         paid: what all calls took that were made for it; None if that is not known.
         metrics, seed: of the last evaluation; no metrics if that is not known.
+        others: the records of the questions that the last evaluation did not have.
         file: that it was read from; steps and limits are read while it is open.
         around: what else must be the same for a replay (`Environment`), as JSON.
     """
@@ -41,14 +43,14 @@ class StoredRun:
     name: str
     records: tuple[Record, ...]
     identity: dict[str, Any]
-    place: Path = Path()
-    number: int = 0
-    paid: Spent | None = None
-    metrics: tuple[str, ...] = ()
-    seed: int = 0
-    others: tuple[Record, ...] = ()
-    file: RunFile | None = None
-    around: Any = None
+    place: Path
+    number: int
+    paid: Spent | None
+    metrics: tuple[str, ...]
+    seed: int
+    others: tuple[Record, ...]
+    file: RunFile
+    around: Any
 
     @property
     def simulated(self) -> bool:
@@ -58,10 +60,8 @@ class StoredRun:
     @property
     def environment(self) -> Environment:
         """Return what else must be the same for it to be replayed."""
-        try:
+        with _telling(f"The run {self.name} of {self.place} cannot be replayed"):
             return Environment.model_validate(self.around)
-        except ValidationError as error:
-            raise RunFileError(f"The run {self.name} of {self.place} cannot be replayed: {_first(error)}.") from error
 
     def part(self, name: str) -> dict[str, Any]:
         """Return a part of what the run is about; empty if there is none."""
@@ -70,16 +70,14 @@ class StoredRun:
 
     def steps(self, id: str) -> list[EpisodeStep]:
         """Return what was asked for a question (`steps_of`)."""
-        return [] if self.file is None else steps_of(self.file, self.number, id)
+        return steps_of(self.file, self.number, id)
 
     def limits(self, id: str) -> Limits | None:
         """Return the limits that a question was asked under; None if they were not kept."""
         query = "SELECT limits FROM questions WHERE run = ? AND id = ? AND limits IS NOT NULL"
-        try:
-            kept = [self.file.value(row[0]) for row in self.file.rows(query, self.number, id)] if self.file else []
-            return Limits.model_validate(kept[0]) if kept else None
-        except ValidationError as error:
-            raise RunFileError(f"The limits of question {id!r} are damaged ({_first(error)}).") from error
+        with _telling(f"The limits of question {id!r} are damaged"):
+            kept = self.file.rows(query, self.number, id)
+            return Limits.model_validate(self.file.value(kept[0][0])) if kept else None
 
     @property
     def metric(self) -> str:
@@ -161,29 +159,24 @@ def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[St
         raise QuestreeError(f"{file.path} has no finished question{f' of {name}' if name else ''} yet.")
     for number, called, seed, *told in rows:
         place = place_of(file, called)
-        try:
+        with _telling(f"{file.path}: what is told of the run {called} is damaged"):
             identity, measured, around = file.values(told)
             about, metrics = validate(dict[str, Any], identity), validate(list[str], measured or [])
-        except ValueError as error:
-            said = f"{file.path} is damaged ({error}): what the run {called} is about cannot be read."
-            raise RunFileError(said) from error
         kept = records_of(file, number, whole=whole)
-        last = [
-            id for (id,) in file.rows("SELECT id FROM questions WHERE run = ? AND place > 0 ORDER BY place", number)
-        ]
-        ids = [id for id in last or kept if id in kept]
+        last = file.rows("SELECT id FROM questions WHERE run = ? AND place > 0 ORDER BY place", number)
+        ids = [id for (id,) in last if id in kept] or list(kept)
         if more := len(kept) - len(ids):
             said = "%s holds answers to %d more questions than its last evaluation had; that evaluation is shown."
             logger.warning(said, place, more)
         yield StoredRun(
-            called if place != file.path.parent else place.resolve().name,
-            tuple(_with_first(metrics, kept.pop(id)) for id in ids),
-            about,
-            place,
-            number,
-            file.paid().get(number),
-            tuple(metrics),
-            int(seed or 0),
+            name=called if place != file.path.parent else place.resolve().name,
+            records=tuple(_with_first(metrics, kept.pop(id)) for id in ids),
+            identity=about,
+            place=place,
+            number=number,
+            paid=file.paid().get(number),
+            metrics=tuple(metrics),
+            seed=int(seed or 0),
             others=tuple(kept.values()),
             file=file,
             around=around,
@@ -218,12 +211,10 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
     contents = iter(file.values([column for row in rows for column in row[1:]]))
     found = {}
     for (one, *_), record, details in zip(rows, contents, contents, strict=True):
-        try:
+        with _telling(f"{file.path}: the record of question {one!r} is damaged"):
             found[one] = Record.model_validate({**record, **(details or {}), "scores": scores.get(one, {})})
             if found[one].id != one:
                 raise ValueError("it is another's")
-        except (ValidationError, TypeError, ValueError) as error:
-            raise RunFileError(f"{file.path}: the record of question {one!r} is damaged ({_first(error)}).") from error
     return found
 
 
@@ -231,7 +222,7 @@ def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
     """Return what was asked for a question when it was asked last, in the order of the program."""
     columns = "kind, name, seconds, place, request, outcome, fault, spent, dropped"
     steps = []
-    try:
+    with _telling(f"{file.path}: the steps of question {id!r} are damaged"):
         for kind, name, seconds, *fields in file.rows(
             f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id
         ):
@@ -239,8 +230,6 @@ def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
             read = {"kind": kind, "name": name, "place": place, "request": request or {}, "outcome": outcome}
             read |= {"fault": fault, "spent": spent or {}, "dropped": dropped or (), "seconds": seconds}
             steps.append(EpisodeStep.model_validate(read))
-    except ValidationError as error:
-        raise RunFileError(f"{file.path}: the steps of question {id!r} are damaged ({_first(error)}).") from error
     return steps
 
 
@@ -250,5 +239,11 @@ def _with_first(metrics: Sequence[str], record: Record) -> Record:
     return record.model_copy(update={"scores": first | record.scores})
 
 
-def _first(error: Exception) -> str:
-    return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Turn what pydantic cannot take into an error that says ``what`` is wrong, and the first fault in it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        fault = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise RunFileError(f"{what} ({fault}).") from error

@@ -313,7 +313,6 @@ def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) 
         run = match_run(file, str(about.get("program")), about)
         for record in evaluation.records:
             run.append(record)
-            run.append_scores(record)
         names, ids = [evaluation.metric, *evaluation.others], [record.id for record in evaluation.records]
         run.end(names, evaluation.seed, ids)
 

@@ -44,5 +44,4 @@ def keep(
         run = match_run(file, name, {"program": name} | about)
         for record in records:
             run.append(record, steps.get(record.id))
-            run.append_scores(record)
     return folder

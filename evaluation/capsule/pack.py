@@ -34,7 +34,6 @@ def pack(places: Sequence[Path], out: Path) -> list[dict[str, Any]]:
                 for record in run.records:
                     steps = run.steps(record.id)
                     kept.append(record, steps, run.limits(record.id))
-                    kept.append_scores(record)
                     counts["requests"] += sum(one.kind == "request" for one in steps)
                     counts["searches"] += sum(one.kind == "search" for one in steps)
                 kept.end(run.metrics, run.seed, [record.id for record in run.records])

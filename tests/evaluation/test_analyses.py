@@ -20,7 +20,7 @@ from questree.evaluation.analyses import (
 )
 from questree.evaluation.evaluation import Evaluation, is_grounded
 from questree.evaluation.records import Record, record_answer
-from questree.evaluation.stored_runs import StoredRun, stored_runs
+from questree.evaluation.stored_runs import stored_runs
 from questree.lm.failure import Failure
 from questree.lm.spent import Spent
 from questree.metrics.found_passages import passage_fingerprint
@@ -54,11 +54,6 @@ def answered(id: str, score: float, *sources: str, hops: int | None = None, fail
         hops=hops,
         **fields,
     )
-
-
-def run(name: str, *records: Record, simulated: bool = False) -> StoredRun:
-    """A run as it is read from its folder."""
-    return StoredRun(name, records, {"lm": {"name": "x", "simulated": simulated}, "metrics": [METRIC]})
 
 
 SPENT = Spent(calls=4, tokens_in=30, tokens_out=10, words_in=200, words_out=20, cost=0.5)

@@ -251,10 +251,9 @@ def test_ctrl_c_while_a_metric_runs_keeps_the_answer(tmp_path):
 def test_scores_belong_to_the_answer_that_they_were_given(tmp_path):
     evaluate(Parrot(), [LOST], right, out=tmp_path)
     assert read_records(tmp_path)[0].scores == {"right": 0.0}
+    unscored = read_records(tmp_path)[0].model_copy(update={"scores": {}})
     with writing(tmp_path, "evaluation") as file:
-        begin(file, "parrot", Parrot()).append(
-            read_records(tmp_path)[0], []
-        )  # asked again, and killed before it was scored
+        begin(file, "parrot", Parrot()).append(unscored, [])  # asked again, and killed before it was scored
     assert read_records(tmp_path)[0].scores == {}
 
 
