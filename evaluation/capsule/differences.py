@@ -30,7 +30,7 @@ _SHOWN = 300  # characters of a value
 
 
 class Difference(BaseModel):
-    """One place at which a replay differs.
+    """One place at which a replay differs: by default the answer.
 
     Attributes:
         place: of the exchange among all steps of the question; empty for the answer.
@@ -40,16 +40,11 @@ class Difference(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    place: Place
+    place: Place = ()
     by: str
-    number: int
-    why: Why
+    number: int = 0
+    why: Why = "answer changed"
     text: str
-
-    @classmethod
-    def of_answer(cls, field: str, text: str) -> Difference:
-        """Return a difference in a field of the record."""
-        return cls(place=(), by=field, number=0, why="answer changed", text=text)
 
 
 def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *, live: bool) -> Iterator[Difference]:
@@ -135,7 +130,7 @@ def _difference(name: str, was: Any, is_: Any) -> Difference:
     if isinstance(was, dict) and isinstance(is_, dict):
         differing = [key for key in {**was, **is_} if was.get(key) != is_.get(key)]
         was, is_ = ({key: one.get(key) for key in differing} for one in (was, is_))
-    return Difference.of_answer(name, f"{str(was)[:_SHOWN]} → {str(is_)[:_SHOWN]}")
+    return Difference(by=name, text=f"{str(was)[:_SHOWN]} → {str(is_)[:_SHOWN]}")
 
 
 def _as_text(asked: Any) -> str:

@@ -120,7 +120,7 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
     now = score(now, example_of(stored), [metric(name) for name in stored.scores if name in METRICS])
     differences = source.differences() or answer_differences(stored, now)
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
-        differences = (Difference.of_answer("scores", f"{stored.scores} → {now.scores}"),)
+        differences = (Difference(by="scores", text=f"{stored.scores} → {now.scores}"),)
     return ReplayedQuestion(stored, now, differences)
 
 

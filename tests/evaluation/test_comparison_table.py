@@ -5,7 +5,6 @@ import io
 import json
 import re
 from base64 import b64decode
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
@@ -175,32 +174,22 @@ def test_a_published_figure_is_that_of_its_task_and_metric(task, program, metric
     assert [f.percent for f in published(task, {program}) if f.metric == metric] == [percent]
 
 
-def test_files_escape_what_is_not_ours_and_run_nothing():
+def test_files_hold_names_of_any_kind():
     hostile = Comparison({HOSTILE: made([1, 0]), "b": made([0, 1])}, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     files = files_of(hostile)
     assert set(files) == {"table.md", "table.csv", "comparison.json", "page.html"}
-    page = files["page.html"]
-    assert "<script" not in page
-    assert page.count('<img class="plot"') == 2
-    Balanced().feed(page)
+    assert files["page.html"].count('<img class="plot"') == 2
     rows = [line for line in files["table.md"].splitlines() if line[:1] == "|"]
     assert {line.count("|") - line.count(r"\|") for line in rows[:4]} == {10}
     assert {line.count("|") - line.count(r"\|") for line in rows[4:]} == {6}
     assert json.loads(files["comparison.json"])["programs"][0]["program"] == HOSTILE
 
 
-def test_a_notebook_shows_a_comparison_and_runs_nothing_of_it():
-    hostile = Comparison({HOSTILE: made([1, 0]), "b": made([0, 1])}, HOSTILE, HOSTILE, HOSTILE, stopped=HOSTILE)
-    shown = hostile._repr_html_()
-    assert "<script" not in shown
-    assert shown.count("&lt;script&gt;") >= 3
-    assert "0.500" in shown
-    Balanced().feed(shown)
-
-
 def test_what_is_simulated_says_so_everywhere():
-    files = files_of(Comparison({"a": made([1, 0], name=HOSTILE)}))
-    assert all("simulated" in text for text in files.values())
+    comparison = Comparison({"a": made([1, 0], name=HOSTILE)}, stopped="no more of it")
+    files, notebook = files_of(comparison), comparison._repr_html_()
+    assert all("simulated" in text for text in (*files.values(), notebook))
+    assert all(shown in notebook for shown in ("no more of it", "0.500"))
     assert "true" in json.dumps(json.loads(files["comparison.json"])["simulated"])
 
 
@@ -223,18 +212,3 @@ def drawn(image):
     """The drawing in the image of a page."""
     [content] = re.findall(r'^<img class="plot" alt="[^"<>]*" src="data:image/svg\+xml;base64,([\w+/=]*)">$', image)
     return ElementTree.fromstring(b64decode(content))
-
-
-class Balanced(HTMLParser):
-    """Fails where a tag that needs an end has none."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in {"meta", "img", "br"}:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag

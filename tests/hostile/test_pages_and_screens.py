@@ -67,13 +67,14 @@ def record(text: str, failed: bool = False) -> Record:
 
 @pytest.mark.parametrize("failed", [False, True])
 def test_comparisons_have_the_same_elements_whatever_stands_in_them(failed):
-    def pages(text: str) -> list[list]:
+    def elements(text: str) -> list[list]:
         evaluation = Evaluation("em", (record(text, failed),), simulated=True)
         compared = Comparison({text: evaluation}, title=text, task=text, lm=text, retriever=text, stopped=text)
-        return [shape_of(as_page(compared))]
+        return [shape_of(as_page(compared)), shape_of(compared._repr_html_())]
 
+    assert all(elements("a river"))
     for evil in ["".join(EVILS), *EVILS]:
-        assert pages(evil) == pages("a river"), evil
+        assert elements(evil) == elements("a river"), evil
 
 
 def test_names_in_a_plot_turn_no_writing_around():
