@@ -10,7 +10,7 @@ import dspy
 import pytest
 from reliability.small_world import WordIndex as WordIndex
 
-from questree.data import load_task
+from questree.data import Question, Task, load_task
 from questree.metrics import Metric, metric
 from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
@@ -20,6 +20,11 @@ from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Traits, simulated_lm
 
 SEARCH = optimizer("bootstrap-random-search", candidates=1)
+
+
+def every_question(task: Task) -> list[Question]:
+    """The questions of all splits."""
+    return [question for split in task.questions.values() for question in split]
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,5 @@ def bootstrapped(_task, _index) -> SearChain:
 
 @contextmanager
 def _simulated(_task, _index) -> Iterator[Mini]:
-    questions = [question for split in _task.questions.values() for question in split]
-    with dspy.context(lm=simulated_lm(questions, Traits(malformed=0), cache=False), adapter=None):
+    with dspy.context(lm=simulated_lm(every_question(_task), Traits(malformed=0), cache=False), adapter=None):
         yield Mini(_index, _task.examples("train"), _task.examples("dev"), metric("by-style"))

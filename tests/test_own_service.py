@@ -11,6 +11,7 @@ import httpx
 import pytest
 from mini_task import _index as _index
 from mini_task import _task as _task
+from mini_task import every_question
 from test_guides import DOCS, blocks
 
 from questree.data import MINI_CORPUS
@@ -25,8 +26,7 @@ CLIENTS = 24
 
 @pytest.fixture
 def program(_task, _index):
-    questions = [question for split in _task.questions.values() for question in split]
-    dspy.configure(lm=simulated_lm(questions, Traits(malformed=0)))
+    dspy.configure(lm=simulated_lm(every_question(_task), Traits(malformed=0)))
     yield SearChain(_index)
     dspy.configure(lm=None)
 

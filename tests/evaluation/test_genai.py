@@ -1,5 +1,6 @@
 import dspy
 import pytest
+from mini_task import every_question
 
 import questree
 from questree.common.errors import QuestreeError
@@ -26,8 +27,7 @@ def index(_index):
 @pytest.fixture
 def configured(_task):
     """The simulated LM, configured for every thread as a user would: MLflow asks on threads of its own."""
-    questions = [question for split in _task.questions.values() for question in split]
-    dspy.configure(lm=simulated_lm(questions, Traits(malformed=0)))
+    dspy.configure(lm=simulated_lm(every_question(_task), Traits(malformed=0)))
     yield
     dspy.configure(lm=None)
 

@@ -8,6 +8,7 @@ from collections import Counter
 import dspy
 import pytest
 from fakes import ListReader
+from mini_task import every_question
 from urllib3.util.retry import Retry
 
 from questree.common.errors import QuestreeError
@@ -33,9 +34,8 @@ def tracked_compile(tmp_path_factory, _task, _index, tracking_store):
     """One tracked compilation, with a key planted in its LM; everything below looks at what it left behind."""
     folder = tmp_path_factory.mktemp("tracked")
     tracking = Tracking(uri=tracking_store(folder))
-    questions = [question for split in _task.questions.values() for question in split]
     examples = Examples(_task.examples("train")[:8], _task.examples("dev")[:4], task="mini")
-    served = running(SimulatedEngine(Mind(World(questions), Traits(malformed=0))))
+    served = running(SimulatedEngine(Mind(World(every_question(_task)), Traits(malformed=0))))
     with pytest.MonkeyPatch.context() as own, served as address:
         own.delenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", raising=False)  # as a user's are sent: by a thread of MLflow's
         lm = dspy.LM("openai/simulated", api_base=address, api_key=KEY, cache=False)

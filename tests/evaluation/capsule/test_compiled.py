@@ -6,10 +6,6 @@ from pathlib import Path
 import dspy
 import pytest
 from mini_task import Mini
-from mini_task import _index as _index
-from mini_task import _task as _task
-from mini_task import bootstrapped as bootstrapped
-from mini_task import mini as mini
 from pydantic import ValidationError
 
 from questree.common.errors import QuestreeError
@@ -25,10 +21,10 @@ LESSON = Lesson(inputs={"question": "Who?"}, demonstrations={"chain_of_query.pla
 
 
 def packed(mini: Mini, program: Program, folder: Path) -> Path:
-    """Ask a program two questions, and pack the run; return its folder."""
+    """Ask a program two questions, and pack the run; return the capsule."""
     evaluate(program, mini.dev[:2], mini.metric, out=folder / "run")
     pack([folder / "run"], folder / "study.capsule")
-    return folder / "run"
+    return folder / "study.capsule"
 
 
 @pytest.mark.parametrize("form", ["single", "nearest", "majority"])
@@ -38,15 +34,14 @@ def test_a_compiled_program_is_replayed_with_its_prompts(mini, bootstrapped, for
         predictor.demos, predictor.signature = [], predictor.signature.with_instructions("Do it otherwise.")
     restore_names(other, signature_names(one))
     program = {"single": one, "majority": Majority([one, other])}.get(form, NearestDemonstrations(other, [LESSON], 1))
-    run = packed(mini, program, tmp_path)
-    [packed_run] = open_runs(run)
-    assert packed_run.environment.state.form == form
-    [replayed] = replay(tmp_path / "study.capsule")
+    capsule = packed(mini, program, tmp_path)
+    assert [run.environment.state.form for run in open_runs(capsule)] == [form]
+    [replayed] = replay(capsule)
     assert [question.differences for question in replayed.questions] == [(), ()]
 
 
 def test_a_compiled_program_of_another_version_is_refused_by_name(mini, bootstrapped, tmp_path, monkeypatch):
-    packed(mini, bootstrapped, tmp_path)
+    capsule = packed(mini, bootstrapped, tmp_path)
 
     class Newer(SearChain):
         def __init__(self, *given, **more):
@@ -55,7 +50,7 @@ def test_a_compiled_program_of_another_version_is_refused_by_name(mini, bootstra
 
     monkeypatch.setitem(PROGRAMS, "searchain", Newer)
     with pytest.raises(QuestreeError, match="run: its compiled program does not fit this version: doubt is missing"):
-        replay(tmp_path / "study.capsule")
+        replay(capsule)
 
 
 def test_a_compiled_program_from_a_stranger_names_no_model_and_no_file(bootstrapped):

@@ -2,14 +2,14 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import dspy
 import pytest
 from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils.exceptions import LMRateLimitError
 from fakes import ListRetriever, ScriptedEngine
-from mini_task import _index as _index
-from mini_task import _task as _task
+from mini_task import every_question
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import compare, evaluate, repeat
@@ -31,38 +31,47 @@ MATCH = metric("cover-em")
 
 @pytest.fixture(scope="module")
 def bundled(_task, _index):
-    """The bundled task, and an index of its corpus."""
-    return _task, _index
+    """Bundled questions, an index of their corpus, and what makes a simulated LM that knows them."""
+
+    def lm(traits: Traits = Traits(), **how: Any) -> dspy.LM:
+        return simulated_lm(every_question(_task), traits, **how)
+
+    return _task.examples("dev"), _index, lm
 
 
 @pytest.fixture(scope="module")
-def mini(_task, _index):
+def compared(bundled):
     """Compares programs on the first bundled questions, with an LM that sometimes gives a reply that cannot be read."""
+    dev, index, lm = bundled
 
     def run(names, count: int, out: Path) -> tuple[Path, Path]:
-        questions = [question for split in _task.questions.values() for question in split]
-        parts = {True: _index, False: None}
+        parts = {True: index, False: None}
         programs = {name: build(name, {}, retriever=parts[takes_retriever(name, {})]) for name in names}
-        with dspy.context(lm=simulated_lm(questions, Traits(malformed=0.1), cache=False), adapter=None):
-            compare(programs, _task.examples("dev")[:count], [MATCH], task="mini", out=out / "runs")
-        pack([out / "runs"], out / "study.capsule")
-        return out / "runs", out / "study.capsule"
+        with dspy.context(lm=lm(Traits(malformed=0.1), cache=False), adapter=None):
+            compare(programs, dev[:count], [MATCH], task="mini", out=out / "runs")
+        return out / "runs", packed(out / "runs")
 
     return run
 
 
 @pytest.fixture(scope="module")
-def study(mini, tmp_path_factory) -> tuple[Path, Path]:
+def study(compared, tmp_path_factory) -> tuple[Path, Path]:
     """Two programs over three questions: the folder of the runs, and the capsule."""
-    return mini(["searchain", "direct"], 3, tmp_path_factory.mktemp("study"))
+    return compared(["searchain", "direct"], 3, tmp_path_factory.mktemp("study"))
+
+
+def packed(runs: Path) -> Path:
+    """Pack a folder of runs; return the capsule."""
+    pack([runs], runs.parent / "study.capsule")
+    return runs.parent / "study.capsule"
 
 
 def replays_alike(capsule: Path) -> bool:
     return not any(run.differing for run in replay(capsule))
 
 
-def test_every_program_gives_the_same_records_from_the_capsule_alone(mini, tmp_path):
-    runs, capsule = mini(PROGRAMS, 1, tmp_path)
+def test_every_program_gives_the_same_records_from_the_capsule_alone(compared, tmp_path):
+    runs, capsule = compared(PROGRAMS, 1, tmp_path)
     replayed = replay(capsule)
     assert {run.name for run in replayed} == {*PROGRAMS}
     for run in replayed:
@@ -102,22 +111,20 @@ def test_a_replay_needs_no_task_no_index_and_no_lm(study, questree):
 
 
 def test_a_run_under_an_adapter_outside_of_dspys_own_names_is_replayed(bundled, tmp_path):
-    examples = bundled[0].examples("dev")[:1]
-    with dspy.context(lm=simulated_lm(bundled[0].questions["dev"], cache=False), adapter=BAMLAdapter()):
-        evaluate(build("direct", {}), examples, MATCH, out=tmp_path / "run")
-    pack([tmp_path / "run"], tmp_path / "study.capsule")
-    assert replays_alike(tmp_path / "study.capsule")
+    dev, _, lm = bundled
+    with dspy.context(lm=lm(cache=False), adapter=BAMLAdapter()):
+        evaluate(build("direct", {}), dev[:1], MATCH, out=tmp_path / "run")
+    assert replays_alike(packed(tmp_path / "run"))
 
 
-def asked(tmp_path, replies, settings=None, retriever=None, limit=None):
-    """A run of SearChain with scripted replies; its folder."""
+def asked(tmp_path, replies):
+    """A run of SearChain with scripted replies, in a capsule."""
     lm = dspy.LM("scripted/test", engine=ScriptedEngine(replies), cache=False, num_retries=3)
-    program = SearChain(retriever or ListReader(), settings=settings or SearChainSettings(max_rounds=1))
+    program = SearChain(ListReader(), settings=SearChainSettings(max_rounds=1))
     question = dspy.Example(id="q", question="Where is it?", answers=["Venice"], answer_style="short")
     with dspy.context(lm=lm, adapter=None):
         evaluate(program, [question.with_inputs("question", "answer_style")], MATCH, out=tmp_path / "run")
-    pack([tmp_path / "run"], tmp_path / "study.capsule")
-    return tmp_path / "study.capsule"
+    return packed(tmp_path / "run")
 
 
 class ListReader(ListRetriever):
@@ -135,8 +142,7 @@ def test_a_request_that_failed_fails_again_without_a_wait(tmp_path, monkeypatch)
     monkeypatch.setattr(retries, "sleep", waits.append)
     capsule = asked(tmp_path, [LMRateLimitError("slow down", status=429, model="hosted/one")] * 4)
     assert len(waits) == 3
-    found = replay(capsule)
-    [question] = found[0].questions
+    [question] = replay(capsule)[0].questions
     assert question.same
     assert question.record.failure.cause == "rate-limit"
     assert question.record.spent.failed == 4
@@ -161,63 +167,51 @@ def test_a_search_that_failed_fails_again(tmp_path):
     lm = dspy.LM("scripted/test", engine=ScriptedEngine([]), cache=False)
     with dspy.context(lm=lm, adapter=None), pytest.raises(QuestreeError, match="disk is gone"):
         evaluate(program, [question], MATCH, out=tmp_path / "run")
-    pack([tmp_path / "run"], tmp_path / "study.capsule")
-    [replayed] = replay(tmp_path / "study.capsule")[0].questions
+    [replayed] = replay(packed(tmp_path / "run"))[0].questions
     assert replayed.same
     assert replayed.record.failure.cause == "retrieval"
 
 
 def test_what_a_reranker_by_the_lm_took_is_kept_with_its_searches(bundled, tmp_path):
-    task, index = bundled
+    dev, index, lm = bundled
     program = build("oner", {}, retriever=LMRerankedRetriever(index, candidates=30))
-    questions = [question for split in task.questions.values() for question in split]
-    with dspy.context(lm=simulated_lm(questions, cache=False), adapter=None):
-        found = evaluate(program, task.examples("dev")[:2], MATCH, task="mini", out=tmp_path / "runs" / "oner")
+    with dspy.context(lm=lm(cache=False), adapter=None):
+        found = evaluate(program, dev[:2], MATCH, task="mini", out=tmp_path / "run")
     assert [record.spent.calls for record in found.records] == [3, 3]
-    pack([tmp_path / "runs"], tmp_path / "study.capsule")
-    [run] = replay(tmp_path / "study.capsule")
+    [run] = replay(packed(tmp_path / "run"))
     assert all(question.same for question in run.questions)
     assert [question.record.spent.calls for question in run.questions] == [3, 3]
 
 
 def test_samples_have_replies_of_their_own(bundled, tmp_path):
-    task, index = bundled
-    questions = [question for split in task.questions.values() for question in split]
-    lm = simulated_lm(questions, Traits(malformed=0.2), temperature=0.7)
-    with dspy.context(lm=lm, adapter=None):
-        program = build("self-consistency", {}, retriever=index)
-        repeat(program, task.examples("dev")[:2], [MATCH], 2, out=tmp_path / "runs")
-    pack([tmp_path / "runs"], tmp_path / "study.capsule")
-    assert replays_alike(tmp_path / "study.capsule")
+    dev, index, lm = bundled
+    with dspy.context(lm=lm(Traits(malformed=0.2), temperature=0.7), adapter=None):
+        repeat(build("self-consistency", {}, retriever=index), dev[:2], [MATCH], 2, out=tmp_path / "runs")
+    assert replays_alike(packed(tmp_path / "runs"))
 
 
 def test_the_lm_that_a_program_has_of_its_own_is_replayed(bundled, tmp_path):
-    task, _ = bundled
-    lm = simulated_lm([question for split in task.questions.values() for question in split], temperature=0.7)
+    dev, _, lm = bundled
     program = build("recite", {}, retriever=None)
-    program.set_lm(lm)
+    program.set_lm(lm(temperature=0.7))
     with dspy.context(lm=None):
-        evaluate(program, task.examples("dev")[:2], MATCH, out=tmp_path / "run")
-        pack([tmp_path / "run"], tmp_path / "study.capsule")
-        assert replays_alike(tmp_path / "study.capsule")
-        program.predictors()[0].lm = lm.copy(temperature=0.1)
-        evaluate(program, task.examples("dev")[:2], MATCH, out=tmp_path / "several")
+        evaluate(program, dev[:2], MATCH, out=tmp_path / "run")
+        assert replays_alike(packed(tmp_path / "run"))
+        program.predictors()[0].lm = lm(temperature=0.1)
+        evaluate(program, dev[:2], MATCH, out=tmp_path / "several")
     with pytest.raises(QuestreeError, match="several cannot be packed: its predictors ask different LMs"):
-        pack([tmp_path / "several"], tmp_path / "study.capsule")
+        packed(tmp_path / "several")
 
 
 @pytest.mark.parametrize("windows", [(1200, None), (None, 1200)])
 def test_each_question_is_replayed_with_the_window_that_it_was_asked_under(bundled, tmp_path, windows):
-    task, index = bundled
-    lm = simulated_lm([question for split in task.questions.values() for question in split])
+    dev, index, lm = bundled
+    program = build("blendfilter", {}, retriever=index)
     for count, window in enumerate(windows, start=1):
-        with dspy.context(lm=lm, adapter=None):
-            program = build("blendfilter", {}, retriever=index)
-            policy = RunPolicy(window=window)
-            evaluate(program, task.examples("dev")[:count], MATCH, out=tmp_path / "run", policy=policy)
+        with dspy.context(lm=lm(), adapter=None):
+            evaluate(program, dev[:count], MATCH, out=tmp_path / "run", policy=RunPolicy(window=window))
     assert {bool(record.dropped) for record in read_records(tmp_path / "run")} == {True, False}
-    pack([tmp_path / "run"], tmp_path / "study.capsule")
-    assert replays_alike(tmp_path / "study.capsule")
+    assert replays_alike(packed(tmp_path / "run"))
 
 
 def test_a_question_that_was_asked_again_is_replayed_as_it_was_asked_last(tmp_path, monkeypatch):
