@@ -235,32 +235,25 @@ def scored_alone(records: Iterable[Record], names: Sequence[str]) -> tuple[Recor
 _ASKED = {"question", "answer_style", "inputs"}
 
 
-def still_answers(record: Record, example: dspy.Example) -> bool:
-    """Return whether the program was given what the example would give it now."""
-    return not _changed(record, example) & _ASKED
+def up_to_date(record: Record, example: dspy.Example) -> Record | None:
+    """Return the record with the example's gold side; None if the program would be given something else now.
 
-
-def with_gold_of(record: Record, example: dspy.Example) -> Record:
-    """Return the record with the example's gold side; if that differs, without the scores that may go by it.
-
-    A judge was paid for, and goes by the answers alone.
+    If its gold side differs, it is without the scores that may go by that. A judge was paid for, and goes by the
+    answers alone.
     """
-    changed = _changed(record, example)
+    fields = example_fields(example)
+    changed = {name for name, value in fields.items() if getattr(record, name) != value}
+    if changed & _ASKED:
+        return None
     if not changed:
         return record
-    gold, kept = example_fields(example), {} if "answers" in changed else by_judges(record)
-    retrieval = retrieval_scores(record.prediction, gold)
-    return record.model_copy(update={**gold, "retrieval": retrieval, "scores": kept})
+    retrieval, scores = retrieval_scores(record.prediction, fields), {} if "answers" in changed else by_judges(record)
+    return record.model_copy(update={**fields, "retrieval": retrieval, "scores": scores})
 
 
 def by_judges(record: Record) -> dict[str, float]:
     """Return the scores that an LM gave as a judge, by its name as a metric."""
     return {name: score for name, score in record.scores.items() if name.startswith(JUDGE)}
-
-
-def _changed(record: Record, example: dspy.Example) -> set[str]:
-    """Return the fields that the example has otherwise than the record."""
-    return {name for name, value in example_fields(example).items() if getattr(record, name) != value}
 
 
 def check_example(example: dspy.Example) -> None:

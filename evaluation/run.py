@@ -20,7 +20,7 @@ from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
 from ..lm.account import Account
 from ..lm.episode import EpisodeStep, episode
-from ..lm.failure import counting_failures
+from ..lm.failure import Failure, counting_failures
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..lm.spent import Spent, total
@@ -51,8 +51,7 @@ from .records import (
     record_error,
     score,
     scored_alone,
-    still_answers,
-    with_gold_of,
+    up_to_date,
 )
 from .run_file import writing
 from .traces import about
@@ -247,12 +246,11 @@ def _answered(
     They are without the scores of those metrics whose code may have been changed since, too.
     """
     found = {id: kept.earlier[id] for id in examples if id in kept.earlier and not kept.earlier[id].failure}
-    valid = {id: record for id, record in found.items() if still_answers(record, examples[id])}
-    current = {id: with_gold_of(record, examples[id]) for id, record in valid.items()}
-    corrected = [record for id, record in current.items() if record is not valid[id]]
+    current = {id: record for id, one in found.items() if (record := up_to_date(one, examples[id]))}
+    corrected = [record for id, record in current.items() if record is not found[id]]
     for record in corrected:
         kept.append(record)
-    if changed := len(found) - len(valid):
+    if changed := len(found) - len(current):
         logger.warning("Questions that were changed since they were asked: %d. They are asked again.", changed)
     if corrected:
         logger.warning("Answers whose gold side was changed since: %d. They are scored again.", len(corrected))
@@ -267,7 +265,8 @@ class _Loop:
     """Asks questions, keeps each answer, scores it and keeps its scores: each question as one step of a pool.
 
     Attributes:
-        finished: the ids of those that were answered here.
+        finished: the ids of those that were answered here, or failed.
+        failures: why those failed that did, by id.
         failed_before: the causes of those that failed earlier, by id, if others were answered then.
         todo: what is to be done: answers to be scored, those for a judge last; then questions to be asked.
         running: steps on their way, and those whose outcome was not looked at.
@@ -292,7 +291,7 @@ class _Loop:
         self.records = _answered(kept, examples, metrics) if kept else {}
         earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
-        self.finished, self.failed = list[str](), list[Record]()
+        self.finished, self.failures = list[str](), dict[str, Failure]()
         self.unwritten = deque[tuple[Record, list[EpisodeStep]]]()  # what could not be put onto the disk
         names = {metric_name(metric) for metric in metrics}
         unscored = [record for record in self.records.values() if not names <= record.scores.keys()]
@@ -362,7 +361,7 @@ class _Loop:
             self.kept.append(record, steps, self.policy.limits)
         self.records[record.id] = record
         if record.failure:
-            self.failed.append(record)
+            self.failures[record.id] = record.failure
         self.finished.append(record.id)
 
     def score(self, record: Record) -> Record:
@@ -398,9 +397,9 @@ class _Loop:
 
     def check_failures(self) -> None:
         """Raise a `GivenUpError` if so many questions failed that the run should stop."""
-        failed = {record.id: record.failure for record in list(self.failed) if record.failure}
-        as_before = sum(failure.cause == self.failed_before.get(id) for id, failure in failed.items())
-        self.policy.check(list(failed.values()), len(self.finished), len(self.examples), as_before)
+        failures = self.failures.copy()
+        as_before = sum(failure.cause == self.failed_before.get(id) for id, failure in failures.items())
+        self.policy.check(list(failures.values()), len(self.finished), len(self.examples), as_before)
 
     def check_budget(self) -> None:
         """Stop if there is something left to ask, of the program or of a judge, and nothing left to spend."""

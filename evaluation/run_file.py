@@ -321,9 +321,7 @@ def _opened(path: Path, folder: Path) -> sqlite3.Connection:
         raise RunFileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if head[:2] == b"PK":
         raise RunFileError(f"{path} is a capsule of another form: questree up to commit {_FORMER} reads it.")
-    if not head:
-        raise EmptyFileError(f"{path} is empty: what was to write it was ended; run it again.")
-    if head != b"SQLite format 3\0":
+    if head not in (b"", b"SQLite format 3\0"):
         raise RunFileError(f"{path} is no file of runs.")
     store = _connect(path, "ro")
     try:

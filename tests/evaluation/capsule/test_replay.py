@@ -1,8 +1,8 @@
 """Runs are packed into one file, and replayed from it by the present code: the same records, or what differs."""
 
 import shutil
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
@@ -32,11 +32,7 @@ MATCH = metric("cover-em")
 @pytest.fixture(scope="module")
 def bundled(_task, _index):
     """Bundled questions, an index of their corpus, and what makes a simulated LM that knows them."""
-
-    def lm(traits: Traits = Traits(), **how: Any) -> dspy.LM:
-        return simulated_lm(every_question(_task), traits, **how)
-
-    return _task.examples("dev"), _index, lm
+    return _task.examples("dev"), _index, partial(simulated_lm, every_question(_task))
 
 
 @pytest.fixture(scope="module")
