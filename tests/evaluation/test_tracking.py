@@ -52,17 +52,41 @@ def tracked_compile(tmp_path_factory, _task, _index, tracking_store):
 
 
 @pytest.fixture
-def runs(tracked_compile, mlflow):
+def compiled(tracked_compile, mlflow):
+    """What the compilation gave; its store is in use."""
+    _, tracking, compiled, _ = tracked_compile
+    mlflow.set_tracking_uri(tracking.uri)
+    return compiled
+
+
+@pytest.fixture
+def runs(compiled, mlflow):
     """The parent run, and the nested ones."""
-    client = mlflow.MlflowClient(tracked_compile[1].uri)
-    experiment = client.get_experiment_by_name("questree")
-    found = client.search_runs([experiment.experiment_id])
-    parents = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
-    assert len(parents) == 1
-    return parents[0], [run for run in found if run.data.tags.get("mlflow.parentRunId") == parents[0].info.run_id]
+    found = mlflow.MlflowClient().search_runs([mlflow.get_experiment_by_name("questree").experiment_id])
+    [parent] = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
+    return parent, [run for run in found if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
 
 
-def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tracked_compile):
+@pytest.fixture
+def traces(runs, mlflow):
+    """The traces of the compilation."""
+    return mlflow.MlflowClient().search_traces(locations=[runs[0].info.experiment_id])
+
+
+@pytest.fixture
+def tracking(tmp_path, tracking_store, mlflow):
+    """A tracking to a store that holds nothing yet, which is in use."""
+    uri = tracking_store(tmp_path)
+    mlflow.set_tracking_uri(uri)
+    return Tracking(uri=uri)
+
+
+def scored(compiled):
+    """The records of the questions before and after."""
+    return [record for evaluation in (compiled.before, compiled.after) for record in evaluation.records]
+
+
+def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, compiled):
     parent, nested = runs
     params, metrics = parent.data.params, parent.data.metrics
     assert (params["program"], params["settings.max_rounds"], params["task"]) == ("searchain", "5", "mini")
@@ -70,7 +94,6 @@ def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tra
     assert (params["optimizer.name"], params["optimizer.candidates"]) == ("bootstrap-random-search", "1")
     assert (params["seed"], params["policy.concurrency"]) == ("0", "4")
     assert "versions.dspy" in params
-    compiled = tracked_compile[2]
     before, after, gain = compiled.before.score.mean, compiled.after.score.low, compiled.gain.high
     assert [metrics[name] for name in ("before_score", "after_score_low", "gain_high")] == [before, after, gain]
     assert metrics["after_lm_calls"] == compiled.after.spent.calls
@@ -84,62 +107,54 @@ def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tra
     assert (given.dataset.name, json.loads(given.dataset.profile)["num_rows"]) == ("mini", 4)
 
 
-def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(runs, tracked_compile, mlflow):
-    parent, _ = runs
-    compiled = tracked_compile[2]
-    traces = mlflow.MlflowClient(tracked_compile[1].uri).search_traces(locations=[parent.info.experiment_id])
+def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(compiled, traces):
     told = sorted(
         (one["expected_response"], one["answers"], one["by-style"])
         for one in ({each.name: each.value for each in trace.info.assessments} for trace in traces)
     )
-    records = [record for evaluation in (compiled.before, compiled.after) for record in evaluation.records]
-    assert told == sorted((one.answers[0], list(one.answers), one.scores["by-style"]) for one in records)
+    assert told == sorted((one.answers[0], list(one.answers), one.scores["by-style"]) for one in scored(compiled))
     score = next(each for each in traces[0].info.assessments if each.name == "by-style")
     assert (score.source.source_type, score.source.source_id) == ("CODE", "questree")
     assert score.metadata["simulated"] == "true"
 
 
-def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(runs, tracked_compile, mlflow):
-    parent, _ = runs
-    mlflow.set_tracking_uri(tracked_compile[1].uri)
-    program = tracked_compile[2].program
-    linked = json.loads(parent.data.tags["mlflow.linkedPrompts"])
-    assert [one["name"] for one in linked] == [f"searchain.{name}" for name, _ in program.named_predictors()]
-    for one, (_, predictor) in zip(linked, program.named_predictors(), strict=True):
+def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(runs, compiled, mlflow):
+    linked, predictors = json.loads(runs[0].data.tags["mlflow.linkedPrompts"]), compiled.program.named_predictors()
+    assert [one["name"] for one in linked] == [f"searchain.{name}" for name, _ in predictors]
+    for one, (_, predictor) in zip(linked, predictors, strict=True):
         prompt = mlflow.genai.load_prompt(one["name"], one["version"])
         assert prompt.variables == {*predictor.signature.input_fields}
         assert len(prompt.template) == 2 * len(predictor.demos) + 2
         assert predictor.signature.instructions.splitlines()[0] in prompt.template[0]["content"]
 
 
-def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_store, mini, mlflow):
-    uri = tracking_store(tmp_path)
+def test_a_prompt_that_did_not_change_gets_no_new_version(tracking, mini, mlflow):
     program = SearChain(mini.index)
     program.tracing.trace.demos = [dspy.Example(steps=["{question} {{braces}}"], answer="a")]
-    with Tracking(uri=uri).run("first", {}) as run:
+    with tracking.run("first", {}) as run:
         run.prompts(program)
     program.chain_of_query.plan.signature = program.chain_of_query.plan.signature.with_instructions("Plan well.")
-    with Tracking(uri=uri).run("second", {}) as run:
+    with tracking.run("second", {}) as run:
         run.prompts(program)
-    linked = json.loads(mlflow.MlflowClient(uri).get_run(run.id).data.tags["mlflow.linkedPrompts"])
+    linked = json.loads(mlflow.get_run(run.id).data.tags["mlflow.linkedPrompts"])
     versions = {one["name"].removeprefix("searchain."): one["version"] for one in linked}
     assert versions.pop("chain_of_query.plan") == "2"
     assert {*versions.values()} == {"1"}
 
 
 def test_calls_searches_and_readings_are_spans_of_a_question_also_beside_mlflow_s_autologging(
-    mini, tmp_path, tracking_store, caplog, mlflow
+    mini, tracking, caplog, mlflow
 ):
     from mlflow.dspy.callback import MlflowCallback
     from mlflow.entities import Document
 
-    uri, question = tracking_store(tmp_path), mini.dev[0].question
-    with dspy.context(callbacks=[MlflowCallback()]), Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
+    question = mini.dev[0].question
+    with dspy.context(callbacks=[MlflowCallback()]), tracking.run("evaluate", {}) as run, run.traces():
         evaluate(mini.program(), mini.dev[1:2], mini.metric)
         SearChain(mini.index, reader=ListReader({}))(question=question)
         TreeOfReviews(mini.index)(question=question)
         prediction = mini.program()(question=question)
-    traces = mlflow.MlflowClient(uri).search_traces(locations=["1"], order_by=["timestamp_ms DESC"])
+    traces = mlflow.MlflowClient().search_traces(locations=["1"], order_by=["timestamp_ms DESC"])
     assert [trace.info.request_metadata["mlflow.sourceRun"] for trace in traces] == [run.id] * 4
     assert "Failed to start span" not in caplog.text
     steps = []
@@ -155,11 +170,11 @@ def test_calls_searches_and_readings_are_spans_of_a_question_also_beside_mlflow_
     assert found == {passage.id for node in prediction.tree.nodes for passage in node.found}
 
 
-def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracking_store, monkeypatch, caplog, mlflow):
+def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tracking, monkeypatch, caplog, mlflow):
     from mlflow.entities.span import NoOpSpan
 
     monkeypatch.setattr(mlflow, "start_span_no_context", lambda *args, **kwargs: NoOpSpan())
-    with Tracking(uri=tracking_store(tmp_path)).run("sampled", {}) as run:
+    with tracking.run("sampled", {}) as run:
         with run.traces():
             evaluation = evaluate(mini.program(), mini.dev[:1], mini.metric)
         run.evaluation(evaluation, "mini")
@@ -167,38 +182,30 @@ def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracki
     assert "could not be written to their traces" not in caplog.text
 
 
-def test_one_question_is_one_trace_also_with_several_at_a_time(runs, tracked_compile, mlflow):
+def test_one_question_is_one_trace_also_with_several_at_a_time(runs, compiled, traces):
     parent, _ = runs
-    client = mlflow.MlflowClient(tracked_compile[1].uri)
-    traces = client.search_traces(locations=[parent.info.experiment_id], max_results=100)
-    compiled = tracked_compile[2]
-    told = {r.trace: r.question for evaluation in (compiled.before, compiled.after) for r in evaluation.records}
-    experiment = parent.info.experiment_id
-    asked = {f"experiments/{experiment}/traces/{one.info.trace_id}": json.loads(one.data.request) for one in traces}
-    assert told == {place: request["question"] for place, request in asked.items()}
-    asked = Counter(r.question for evaluation in (compiled.before, compiled.after) for r in evaluation.records)
+    place, records = f"experiments/{parent.info.experiment_id}/traces", scored(compiled)
+    asked = {f"{place}/{one.info.trace_id}": json.loads(one.data.request)["question"] for one in traces}
+    assert {record.trace: record.question for record in records} == asked
+    asked = Counter(record.question for record in records)
     assert Counter(trace.data.spans[0].inputs["question"] for trace in traces) == asked
     assert {trace.info.trace_metadata["mlflow.sourceRun"] for trace in traces} == {parent.info.run_id}
     calls = sum(span.span_type == "CHAT_MODEL" for trace in traces for span in trace.data.spans)
     assert calls == compiled.before.spent.calls + compiled.after.spent.calls
 
 
-def test_the_table_of_questions_and_the_artifact_are_there(runs, tracked_compile, mlflow):
-    parent, _ = runs
-    mlflow.set_tracking_uri(tracked_compile[1].uri)
-    table = mlflow.artifacts.load_dict(f"runs:/{parent.info.run_id}/after_questions.json")
+def test_the_table_of_questions_is_there(runs, compiled, mlflow):
+    table = mlflow.artifacts.load_dict(f"runs:/{runs[0].info.run_id}/after_questions.json")
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
-    assert [row["id"] for row in rows] == [record.id for record in tracked_compile[2].after.records]
+    assert [row["id"] for row in rows] == [record.id for record in compiled.after.records]
     assert {"answer", "by-style", "failure", "recall@5", "calls"} <= rows[0].keys()
 
 
-def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(mini, tmp_path, tracking_store, mlflow):
-    tracking = Tracking(uri=tracking_store(tmp_path), traces=False)
+def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(mini, tmp_path, tracking, mlflow):
     empty = dspy.Example(id="empty", question=" ", answers=["x"]).with_inputs("question")
     with tracking.run("tracked", {}) as run:
         found = evaluate(mini.program(), [empty, *mini.dev[:3]], [metric("f1"), mini.metric], seed=7)
         run.evaluation(found)
-    mlflow.set_tracking_uri(tracking.uri)
     columns = mlflow.artifacts.load_dict(f"runs:/{run.id}/questions.json")["columns"]
     assert "recall@5" in columns, "also if the first question failed before anything was found"
     [kept] = stored_runs([*fetch_kept(tracking, tracked_run(tracking, run.id).kept, tmp_path).values()])
@@ -206,9 +213,7 @@ def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(m
     assert list(kept.evaluation.scores) == ["f1", mini.metric.name]
 
 
-def test_a_program_is_loaded_from_its_run(tracked_compile, mini, mlflow):
-    _, tracking, compiled, _ = tracked_compile
-    mlflow.set_tracking_uri(tracking.uri)
+def test_a_program_is_loaded_from_its_run(compiled, mini):
     loaded = load(compiled.address, retriever=mini.index)
     assert state_of(loaded) == state_of(compiled.program)
     with pytest.raises(QuestreeError, match="Cannot fetch runs:/0000/program"):
@@ -227,11 +232,10 @@ def test_no_key_and_no_address_is_left_behind(tracked_compile):
         assert address.removesuffix("/v1").encode() not in content, file
 
 
-def test_a_run_that_raises_is_marked_failed(tracked_compile, mlflow):
-    tracking = tracked_compile[1]
+def test_a_run_that_raises_is_marked_failed(tracking, mlflow):
     with pytest.raises(ZeroDivisionError), tracking.run("broken", {}) as run:
         raise ZeroDivisionError
-    assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
+    assert mlflow.get_run(run.id).info.status == "FAILED"
 
 
 def test_mlflow_that_was_imported_before_does_not_tell_of_its_tables(monkeypatch):
@@ -257,8 +261,8 @@ def test_a_server_that_is_gone_holds_the_work_for_a_quarter_of_a_minute(told, wa
     assert all(wait <= most + 1 for wait, most in zip(waited, waits, strict=True))  # MLflow adds up to a second
 
 
-def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, monkeypatch, caplog, mlflow):
-    uri, tried = tracking_store(tmp_path), []
+def test_a_store_that_is_lost_costs_no_result(mini, tracking, monkeypatch, caplog, mlflow):
+    tried = []
 
     def lost(*given, **how):
         tried.append(given)
@@ -266,24 +270,22 @@ def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, mo
 
     monkeypatch.setattr(mlflow, "log_table", lost)
     compiled = compile_program(
-        mini.program(), mini.examples(4, 2), mini.metric, optimizer="labeled-few-shot", tracking=Tracking(uri=uri)
+        mini.program(), mini.examples(4, 2), mini.metric, optimizer="labeled-few-shot", tracking=tracking
     )
     assert (len(compiled.after.records), compiled.address) == (2, None)
     assert (len(tried), caplog.text.count("is not tracked any further: the server is gone.")) == (1, 1)
-    [run] = mlflow.MlflowClient(uri).search_runs(["1"])
+    [run] = mlflow.MlflowClient().search_runs(["1"])
     assert (run.info.status, "before_score" in run.data.metrics) == ("FAILED", True)
-    with Tracking(uri=uri).run("outer", {}):
+    with tracking.run("outer", {}):
         monkeypatch.setattr(Tracking, "_experiment", lost)
-        with Tracking(uri=uri).run("inner", {}) as inner:
+        with tracking.run("inner", {}) as inner:
             assert not inner.on
-    mlflow.set_tracking_uri(uri)
     with mlflow.start_run(), pytest.raises(QuestreeError, match="the server is gone"):  # in a run of the user's own
-        Tracking(uri=uri).run("first", {}).__enter__()
+        tracking.run("first", {}).__enter__()
 
 
-def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store, monkeypatch, mlflow):
-    tracking = Tracking(uri=tracking_store(tmp_path))
-    client = mlflow.MlflowClient(tracking.uri)
+def test_runs_of_killed_processes_do_not_stay_running(tracking, monkeypatch, mlflow):
+    client = mlflow.MlflowClient()
     (ended := subprocess.Popen(["true"])).wait()
     with monkeypatch.context() as patch:
         patch.setattr("os.getpid", lambda: ended.pid)
@@ -293,8 +295,7 @@ def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store, 
         client.update_run(run.id, "RUNNING")
 
     def status() -> dict[str, str]:
-        experiment = client.get_experiment_by_name("questree")
-        return {run.info.run_name: run.info.status for run in client.search_runs([experiment.experiment_id])}
+        return {run.info.run_name: run.info.status for run in client.search_runs(["1"])}
 
     assert status() == {"parent": "RUNNING", "nested": "RUNNING"}
     with tracking.run("next", {}), tracking.run("of the living", {}):
@@ -329,19 +330,17 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store, mlflow):
-    uri = tracking_store(tmp_path)
-    with Tracking(uri=uri).run("compile", {}) as run:
+def test_candidates_are_nested_from_any_thread(tracking, mlflow):
+    with tracking.run("compile", {}) as run:
         thread = threading.Thread(target=run.candidate, args=(0, {"score": 0.5}, {}))
         thread.start()
         thread.join()
-    [found] = [one for one in mlflow.MlflowClient(uri).search_runs(["1"]) if one.info.run_name == "candidate 0"]
+    [found] = [one for one in mlflow.MlflowClient().search_runs(["1"]) if one.info.run_name == "candidate 0"]
     assert found.data.tags["mlflow.parentRunId"] == run.id
 
 
-def test_a_metric_may_have_any_name(tmp_path, tracking_store, mlflow):
-    uri = tracking_store(tmp_path)
-    with Tracking(uri=uri).run("evaluate", {}) as run:
+def test_a_metric_may_have_any_name(tracking, mlflow):
+    with tracking.run("evaluate", {}) as run:
         run.figures({f"metric_{name}": 1.0 for name in ("<lambda>", "hits@5", "größe", "m" * 300)})
     logged = {"metric_-lambda-", "metric_hits-5", "metric_größe", "metric_" + "m" * 243}
-    assert logged <= mlflow.MlflowClient(uri).get_run(run.id).data.metrics.keys()
+    assert logged <= mlflow.get_run(run.id).data.metrics.keys()
