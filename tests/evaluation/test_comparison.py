@@ -15,7 +15,7 @@ from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
 from questree.lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
-from questree.programs import SearChain, SearChainSettings
+from questree.programs import SearChain, SearChainSettings, build
 from questree.programs.composed import Lesson, NearestDemonstrations
 
 
@@ -87,37 +87,38 @@ def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, t
         compare(programs, mini.dev[:3], [mini.metric], policy=RunPolicy(concurrency=1, max_calls=1))
 
 
-class Broken(Parrot):
+class Failing(Parrot):
     """Goes wrong at each question."""
 
-    def reason(self, tree, answer_style):
-        raise ZeroDivisionError("oh")
-
-
-class Unheard(Parrot):
-    """Has an LM that nobody reaches."""
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
 
     def reason(self, tree, answer_style):
-        raise CallFailedError("unreachable", "nobody there")
+        raise self.error
+
+
+BROKEN = Failing(ZeroDivisionError("oh"))
+UNHEARD = Failing(CallFailedError("unreachable", "nobody there"))
 
 
 def test_a_program_that_fails_by_itself_is_left_out_of_the_table_of_the_others(tmp_path):
-    broken, good = Broken(), Parrot()
-    compared = compare({"broken": broken, "good": good, "more": Parrot()}, [RIGHT, WRONG], right, out=tmp_path)
+    programs = {"broken": BROKEN, "good": Parrot(), "more": Parrot()}
+    compared = compare(programs, [RIGHT, WRONG], right, out=tmp_path)
     assert list(compared.evaluations) == ["good", "more"]
     assert compared.stopped.startswith("broken: The first 2 questions all failed, and the others would too: 2 error")
     assert "ZeroDivisionError: oh" in (tmp_path / "table.md").read_text()
     with pytest.raises(GivenUpError, match=r"^one: The [^:]*:[^:]*: oh[^:]* two: [^:]*:[^:]*: oh[^:]* three: "):
-        compare({name: Broken() for name in ("one", "two", "three")}, [RIGHT, WRONG], right)
+        compare(dict.fromkeys(("one", "two", "three"), BROKEN), [RIGHT, WRONG], right)
 
 
 def test_where_the_lm_answers_nobody_the_other_programs_are_not_asked():
-    programs = {"good": Parrot(), "unheard": Unheard(), "left": Parrot()}
+    programs = {"good": Parrot(), "unheard": UNHEARD, "left": Parrot()}
     compared = compare(programs, [RIGHT, WRONG], right)
     assert (list(compared.evaluations), programs["left"].asked) == (["good"], [])
     assert "unheard: The first 2 questions all failed" in compared.stopped
     with pytest.raises(GivenUpError, match="2 unreachable"):
-        compare({"unheard": Unheard(), "left": programs["left"]}, [RIGHT, WRONG], right)
+        compare({"unheard": UNHEARD, "left": programs["left"]}, [RIGHT, WRONG], right)
     assert programs["left"].asked == []
 
 
@@ -130,13 +131,6 @@ def test_a_second_comparison_asks_nothing(mini, tmp_path):
     assert second.evaluations == first.evaluations
 
 
-def test_only_a_program_with_its_own_settings_stands_for_the_papers_method(mini):
-    programs = {"five": mini.program(), "one": SearChain(mini.index, settings=SearChainSettings(max_rounds=1))}
-    compared = compare(programs, mini.dev[:1], [mini.metric], task="musique")
-    assert compared.methods == {"five": "searchain"}
-    assert compared.retriever == "words"
-
-
 def test_no_program_is_asked_if_the_folder_of_a_later_one_holds_another_run(mini, tmp_path):
     one = SearChain(mini.index, settings=SearChainSettings(max_rounds=1))
     compare({"b": one}, mini.dev[:1], mini.metric, out=tmp_path)
@@ -145,11 +139,18 @@ def test_no_program_is_asked_if_the_folder_of_a_later_one_holds_another_run(mini
     assert [run.name for run in stored_runs([tmp_path])] == ["b"]
 
 
-def test_the_papers_figures_stand_beside_the_program_with_the_papers_preset(mini):
-    paper = SearChain(mini.index, settings=SearChainSettings(preset="paper"))
-    compared = compare({"best": mini.program(), "paper": paper}, mini.dev[:1], mini.metric, task="hotpotqa")
-    assert compared.methods == {"paper": "searchain"}
-    assert {line["program"] for line in compared.papers} == {"paper"}
+@pytest.mark.parametrize(
+    ("programs", "stands"),
+    [
+        ({"five": {}, "one": {"max_rounds": 1}}, "five"),  # with the settings that it has by itself
+        ({"best": {}, "paper": {"preset": "paper"}}, "paper"),
+    ],
+)
+def test_one_program_of_a_kind_stands_for_the_papers_method(programs, stands, mini):
+    made = {name: build("searchain", settings, retriever=mini.index) for name, settings in programs.items()}
+    compared = compare(made, mini.dev[:1], mini.metric, task="musique")
+    assert (compared.methods, compared.retriever) == ({stands: "searchain"}, "words")
+    assert {line["program"] for line in compared.papers} == {stands}
 
 
 def test_programs_with_demonstrations_by_question_are_compared(mini):

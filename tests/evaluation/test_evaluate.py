@@ -4,15 +4,21 @@ import threading
 import dspy
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from run_files import rows
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.run_file import reading
+from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.policy import RunPolicy
 from questree.lm.spent import Spent
 from questree.programs.program import answered
 from questree.retrieval import Passage
+
+ONE = RunPolicy(concurrency=1)
+
+
+def half(gold, prediction, trace=None):
+    return 0.5
 
 
 def test_a_failure_is_counted_apart_from_a_wrong_answer():
@@ -110,10 +116,6 @@ def test_a_run_goes_on_where_it_stopped_and_asks_failed_questions_again(tmp_path
 
 def test_a_folder_is_read_as_its_last_evaluation_was_and_says_that_it_holds_more(tmp_path, caplog):
     evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
-
-    def half(gold, prediction, trace=None):
-        return 0.5
-
     examples = [example("z", "say right"), RIGHT]
     found = evaluate(Parrot(), examples, [half, right], seed=7, out=tmp_path)
     (stored,) = stored_runs([tmp_path])
@@ -124,9 +126,6 @@ def test_a_folder_is_read_as_its_last_evaluation_was_and_says_that_it_holds_more
 
 
 def test_of_several_metrics_those_of_the_last_evaluation_count_and_other_scores_are_kept(tmp_path):
-    def half(gold, prediction, trace=None):
-        return 0.5
-
     evaluate(Parrot(), [RIGHT], right, out=tmp_path)
     evaluate(Parrot(), [RIGHT, WRONG], half, out=tmp_path)
     (stored,) = stored_runs([tmp_path])
@@ -135,15 +134,12 @@ def test_of_several_metrics_those_of_the_last_evaluation_count_and_other_scores_
 
 
 def test_finished_questions_are_on_disk_while_others_run(tmp_path):
-    def kept(folder):
-        with reading(folder / "runs.db") as file:
-            return file.rows("SELECT count(*) FROM scores")[0][0]
-
     counts = []
-    evaluate(
-        Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path, policy=RunPolicy(concurrency=1),
-        on_progress=lambda progress: counts.append((progress.done, kept(tmp_path))),
-    )  # fmt: skip
+
+    def look(progress):
+        counts.append((progress.done, len(rows(tmp_path, "SELECT * FROM scores"))))
+
+    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path, policy=ONE, on_progress=look)
     assert counts == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
@@ -157,7 +153,7 @@ def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path)
     program = Parrot()
     examples = [example(str(n), "unreachable") for n in range(50)]
     with pytest.raises(QuestreeError, match="nobody there"):
-        evaluate(program, examples, right, out=tmp_path, policy=RunPolicy(concurrency=1))
+        evaluate(program, examples, right, out=tmp_path, policy=ONE)
     assert len(program.asked) < 10
     failure = read_records(tmp_path)[0].failure
     assert (failure.cause, failure.message) == ("unreachable", "nobody there")
@@ -173,21 +169,6 @@ def test_it_stops_at_max_failures():
 
 def test_unparsable_replies_alone_never_stop_a_run():
     assert evaluate(Parrot(), [example(str(n), "unparsable") for n in range(8)], right).failures == {"unparsable": 8}
-
-
-def test_ctrl_c_keeps_what_was_finished_and_says_how_to_go_on(tmp_path):
-    def press(progress):
-        if progress.done == 2:
-            raise KeyboardInterrupt
-
-    examples = [example(str(n), "say right") for n in range(20)]
-    with pytest.raises(Interrupted, match="run the same again"):
-        evaluate(Parrot(), examples, right, out=tmp_path, policy=RunPolicy(concurrency=1), on_progress=press)
-    kept = read_records(tmp_path)
-    assert 2 <= len(kept) < 20
-    program = Parrot()
-    assert evaluate(program, examples, right, out=tmp_path).score.mean == 1
-    assert len(program.asked) == 20 - len(kept)
 
 
 def test_repeated_ids_and_no_questions_are_refused():
@@ -212,6 +193,6 @@ def test_questions_that_fail_as_before_end_no_run_in_which_others_were_answered(
     assert evaluate(Parrot(), [RIGHT, lost[0], example("new", "crash again")], right, out=tmp_path).n == 3
     unheard = [example(f"new-{number}", "unreachable") for number in range(9)]
     with pytest.raises(QuestreeError, match=r"The first \d questions all failed"):
-        evaluate(Parrot(), [RIGHT, *unheard], right, out=tmp_path, policy=RunPolicy(concurrency=1))
+        evaluate(Parrot(), [RIGHT, *unheard], right, out=tmp_path, policy=ONE)
     with pytest.raises(QuestreeError, match="The first 1 questions all failed"):
         evaluate(Parrot(), [lost[0]], right, out=tmp_path)

@@ -4,10 +4,11 @@ import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.identity import lms_facts, state_digest
+from questree.evaluation.identity import lms_facts, run_identity, state_digest
 from questree.evaluation.run import evaluate
 from questree.programs import build
 from questree.programs.composed import Lesson, NearestDemonstrations
+from questree.retrieval import ExactDuplicates
 
 REAL = dspy.LM("openai/real", api_base="http://127.0.0.1:9/v1", api_key="x", num_retries=0)
 LESSONS = [
@@ -30,6 +31,30 @@ def test_a_setting_of_a_predictor_is_a_part_of_the_state():
     for predictor in program.predictors():
         predictor.update_config(temperature=1.5)
     assert state_digest(program) != before
+
+
+class SameLength:
+    """A check of repeated queries, by their length."""
+
+    name, threshold = "same-length", 0.5
+
+    def __call__(self, query, seen):
+        return next((index for index, other in enumerate(seen) if len(other) == len(query)), None)
+
+
+def same_words(query, seen):
+    return None
+
+
+@pytest.mark.parametrize("settings", [{}, {"of": "searchain"}], ids=["searchain", "self-consistency"])
+def test_another_check_of_repeated_queries_is_another_run(settings):
+    def check(duplicates):
+        program = build("self-consistency" if settings else "searchain", settings, duplicates=duplicates)
+        return run_identity(program, task="")["duplicates"]
+
+    assert check(None) == check(ExactDuplicates()) == {}  # the one that it has by itself
+    assert check(SameLength()) == {"name": "same-length", "threshold": 0.5}
+    assert check(same_words) == {"name": "same_words", "threshold": None}
 
 
 def test_the_lms_are_those_that_the_predictors_ask(mini):

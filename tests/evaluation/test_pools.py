@@ -9,7 +9,9 @@ import dspy
 import pytest
 from tiny_world import QUESTIONS, SURE, TitleRetriever
 
+from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.run import Interrupted, evaluate
+from questree.evaluation.stored_runs import read_records
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs import build
@@ -67,14 +69,20 @@ def test_a_metric_that_waits_holds_up_neither_the_questions_nor_another_score():
     assert found.score.mean == 1
 
 
-def test_ctrl_c_finishes_what_is_on_its_way_and_keeps_it(tmp_path):
+@pytest.mark.parametrize("event_loop", [False, True])
+def test_ctrl_c_finishes_what_is_on_its_way_and_keeps_it(event_loop, tmp_path):
     def press(progress: Any) -> None:
         if progress.done == 1:
             signal.raise_signal(signal.SIGINT)
 
-    policy, before = RunPolicy(event_loop=True, concurrency=2), threading.active_count()
-    with pytest.raises(Interrupted, match="Stopped"):
-        evaluate(build("direct", {}), EXAMPLES, metric("by-style"), out=tmp_path, policy=policy, on_progress=press)
+    def run(**how: Any) -> Evaluation:
+        policy = RunPolicy(event_loop=event_loop, concurrency=2)
+        return evaluate(build("direct", {}), EXAMPLES, metric("by-style"), out=tmp_path, policy=policy, **how)
+
+    before, told = threading.active_count(), list[int]()
+    with pytest.raises(Interrupted, match="run the same again"):
+        run(on_progress=press)
     assert threading.active_count() <= before
-    found = evaluate(build("direct", {}), EXAMPLES, metric("by-style"), out=tmp_path, policy=policy)
-    assert found.n == len(EXAMPLES)
+    kept = len(read_records(tmp_path))
+    assert run(on_progress=lambda progress: told.append(progress.done)).n == len(EXAMPLES)
+    assert told == [*range(kept, len(EXAMPLES) + 1)]

@@ -18,9 +18,8 @@ from questree.evaluation.stored_runs import read_records
 from questree.lm.policy import RunPolicy
 from questree.lm.spent import Spent
 from questree.metrics import metric
-from questree.programs import build
 from questree.programs.program import answered
-from questree.retrieval import ExactDuplicates, Passage
+from questree.retrieval import Passage
 
 ONE = RunPolicy(concurrency=1)
 QUESTIONS = [RIGHT, WRONG, example("d", "say right again", ("again",))]
@@ -119,35 +118,6 @@ def test_records_are_read_by_the_name_of_their_folder_and_no_other(tmp_path):
 
 def test_questions_may_come_one_by_one():
     assert evaluate(Parrot(), iter(QUESTIONS), right).n == 3
-
-
-class SameLength:
-    """A check of repeated queries, by their length."""
-
-    name, threshold = "same-length", 0.5
-
-    def __call__(self, query, seen):
-        return next((index for index, other in enumerate(seen) if len(other) == len(query)), None)
-
-
-def same_words(query, seen):
-    return None
-
-
-@pytest.mark.parametrize("settings", [{}, {"of": "searchain"}], ids=["searchain", "self-consistency"])
-def test_another_check_of_repeated_queries_is_another_run(settings, mini, tmp_path):
-    name = "self-consistency" if settings else "searchain"
-
-    def run(duplicates):
-        program = build(name, settings, retriever=mini.program().retriever, duplicates=duplicates)
-        return evaluate(program, mini.dev[:1], right, out=tmp_path)
-
-    run(None)
-    run(ExactDuplicates())  # the one that it has by itself
-    with pytest.raises(QuestreeError, match=r"duplicates was {} and is now .*same-length.*0\.5"):
-        run(SameLength())
-    with pytest.raises(QuestreeError, match=r"duplicates was {} and is now .*same_words"):
-        run(same_words)
 
 
 def test_a_stored_answer_scores_as_a_fresh_one(mini, tmp_path):

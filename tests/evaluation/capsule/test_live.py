@@ -14,8 +14,6 @@ from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs.registry import build
 
-CALM = RunPolicy(concurrency=1)
-
 
 def lm(name: str, *replies) -> dspy.LM:
     return dspy.LM(f"scripted/{name}", engine=ScriptedEngine(list(replies)), cache=False, num_retries=0)
@@ -34,15 +32,15 @@ def capsule(tmp_path) -> Path:
     ]
     program = build("oner", {}, retriever=ListRetriever({"first": "It is in Venice.", "second": "It is in Rome."}))
     with dspy.context(lm=lm("old", reply("Venice"), reply("Rome")), adapter=None):
-        evaluate(program, examples, metric("cover-em"), out=tmp_path / "run", policy=CALM)
+        evaluate(program, examples, metric("cover-em"), out=tmp_path / "run", policy=RunPolicy(concurrency=1))
     pack([tmp_path / "run"], tmp_path / "study.capsule")
     return tmp_path / "study.capsule"
 
 
-def live(capsule: Path, model: dspy.LM, retriever=None, **bounds):
+def live(capsule: Path, model: dspy.LM, out="live", retriever=None, **bounds):
     policy = RunPolicy(concurrency=1, **bounds)
     with dspy.context(lm=model, adapter=None):
-        return replay_live(capsule, capsule.parent / "live", policy=policy, retriever=retriever)
+        return replay_live(capsule, capsule.parent / out, policy=policy, retriever=retriever)
 
 
 def test_answers_that_differ_are_named_with_the_first_step_that_does(capsule):
@@ -63,8 +61,7 @@ def test_a_reply_is_never_taken_from_the_cache(capsule):
     model = lm("new", reply("Venice"), reply("Rome"), reply("Rome"), reply("Rome"))
     model.cache = True
     live(capsule, model)
-    with dspy.context(lm=model, adapter=None):
-        [drift] = replay_live(capsule, capsule.parent / "again", policy=CALM)
+    [drift] = live(capsule, model, "again")
     assert [one.same for one in drift.questions] == [False, True]
 
 
@@ -75,8 +72,7 @@ def test_a_new_query_finds_nothing_in_the_capsule_and_says_what_to_do(capsule, m
     with pytest.raises(QuestreeError, match=r"holds no passages for 'first now'; name an index with --retriever"):
         live(capsule, lm("new"))
     index = ListRetriever({"first now": "Venice.", "second now": "Rome."})
-    with dspy.context(lm=lm("new", reply("Venice"), reply("Rome")), adapter=None):
-        [drift] = replay_live(capsule, capsule.parent / "with-index", policy=CALM, retriever=index)
+    [drift] = live(capsule, lm("new", reply("Venice"), reply("Rome")), "with-index", index)
     assert [one.first.why for one in drift.questions] == ["query changed"] * 2
     assert all(one.same for one in drift.questions)
 
