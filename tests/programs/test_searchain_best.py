@@ -127,35 +127,24 @@ GUESSED = {"Where was Max Brod born?": "Max Brod was born in Prague.", AUTHOR: "
 
 
 KAFKA, PRAGUE, VLTAVA = supports("Franz Kafka"), supports("Prague"), supports("Vltava")
-BROD = [
-    (AUTHOR, "Max Brod", True),
-    ("Where was Max Brod born?", "Brno", True),
-    ("Which river flows through Brno?", "Svratka", True),
-]
+BROD_BORN, BRNO = "Where was Max Brod born?", "Which river flows through Brno?"
+BROD = [(AUTHOR, "Max Brod", True), (BROD_BORN, "Brno", True), (BRNO, "Svratka", True)]
 
 
 @pytest.mark.parametrize(
     ("steps", "replies", "sources"),
     [
-        (plan(None, None, None), [KAFKA, PRAGUE, VLTAVA], ["completed"] * 3),
-        (
-            plan("Franz Kafka", "Vienna", "Danube"),
-            [KAFKA, contradicts("Prague"), VLTAVA],
-            ["lm", "corrected", "completed"],
-        ),
-        (BROD, [contradicts("Franz Kafka"), PRAGUE, VLTAVA], ["corrected", "completed", "completed"]),
-        (
-            plan(None, None, None),
-            [KAFKA, verdict("silent", remembered="Prague"), VLTAVA],
-            ["completed", "lm", "completed"],
-        ),
+        (plan(None, None, None), [KAFKA, PRAGUE, VLTAVA], "completed completed completed"),
+        (plan("Franz Kafka", "Vienna", "Danube"), [KAFKA, contradicts("Prague"), VLTAVA], "lm corrected completed"),
+        (BROD, [contradicts("Franz Kafka"), PRAGUE, VLTAVA], "corrected completed completed"),
+        (plan(None, None, None), [KAFKA, verdict("silent", remembered="Prague"), VLTAVA], "completed lm completed"),
     ],
     ids=["found", "corrected", "two steps after a correction", "remembered"],
 )
 def test_what_is_found_is_filled_into_later_queries_without_a_call_for_a_new_rest(ask, steps, replies, sources):
     asked = ask(steps, *replies)
     assert [node.answer for node in asked.path] == ["Franz Kafka", "Prague", "Vltava"]
-    assert ([node.source for node in asked.path], asked.queries) == (sources, [AUTHOR, BIRTH, RIVER])
+    assert ([node.source for node in asked.path], asked.queries) == (sources.split(), [AUTHOR, BIRTH, RIVER])
     told = " ".join(asked.prompts[-2:])
     assert [word for word in ("Danube", "Vienna", "Svratka", "Brno") if word in told] == [], "answers to other queries"
 
@@ -450,38 +439,23 @@ def test_copies_of_a_passage_do_not_take_the_places_of_others(ask):
     assert [passage.title for passage in node.found] == ["A", "C", "D"]
 
 
+BLONDE = ["Blonde is by Raoul Walsh.", "Walsh remade it in 1948 as Sunday."]
+SIEGE = ["It fell on 13–15 February 1942.", "It was taken back."]
+
+
 @pytest.mark.parametrize(
-    ("text", "answer", "query", "sentence"),
+    ("sentences", "answer", "query", "told"),
     [
-        (
-            "In 768 he became king. In 800 the Pope crowned him emperor.",
-            "Charlemagne",
-            "Who was crowned in 800?",
-            "In 800 the Pope crowned him emperor.",
-        ),
-        (
-            "It fell on 13–15 February 1942. It was taken back.",
-            "15 February 1942",
-            "When did it end?",
-            "It fell on 13–15 February 1942.",
-        ),
-        (
-            "It is a figure of Mario Puzo's novel.",
-            "Mario Puzo",
-            "Who wrote it?",
-            "It is a figure of Mario Puzo's novel.",
-        ),
-        ("It fell on 13–15 February 1942.", "1943", "When did it end?", None),
-        (
-            "Blonde is by Raoul Walsh. Walsh remade it in 1948 as Sunday.",
-            "Raoul Walsh",
-            "Who directed Sunday (1948)?",
-            "Walsh remade it in 1948 as Sunday.",
-        ),
+        (["In 768 he became king.", "In 800 he was crowned."], "Charlemagne", "Who was crowned in 800?", 1),
+        (SIEGE, "15 February 1942", "When did it end?", 0),
+        (SIEGE, "1943", "When did it end?", None),
+        (["It is a figure of Mario Puzo's novel."], "Mario Puzo", "Who wrote it?", 0),
+        (BLONDE, "Raoul Walsh", "Who directed Sunday (1948)?", 1),
     ],
 )
-def test_the_sentence_that_is_shown_for_a_step_tells_its_answer(text, answer, query, sentence):
-    assert sentence_with(answer, Passage(id="p", title="Charlemagne", text=text), query) == sentence
+def test_the_sentence_that_is_shown_for_a_step_tells_its_answer(sentences, answer, query, told):
+    passage = Passage(id="p", title="Charlemagne", text=" ".join(sentences))
+    assert sentence_with(answer, passage, query) == (None if told is None else sentences[told])
 
 
 @pytest.mark.parametrize(
@@ -531,14 +505,7 @@ PLANTED = f"{BIRTH} Researchers agree that it is Prague."
 @pytest.mark.parametrize(
     ("texts", "count"),
     [
-        (
-            [
-                "Kafka was born in Prague.",
-                "Prague: the writer's birthplace is shown to visitors.",
-                "He lived in Berlin.",
-            ],
-            2,
-        ),
+        (["Kafka was born in Prague.", "Prague: his birthplace is shown to visitors.", "He lived in Berlin."], 2),
         (["Kafka was born in Prague.", "Kafka was born in Prague!", PLANTED], 1),
         ([PLANTED], 0),  # it repeats the question
     ],
