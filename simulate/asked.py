@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ..data import Question
 from ..metrics import contains, normalise
-from .judge import Judge
-from .mind import Mind, Reading
+from .judge import PassageJudge
+from .mind import NOTHING_READ, Mind, SpanReading
 from .passages import Shown, is_gold, read_shown, split_title
 from .phrases import find_stated, write_out
 from .prompt import Prompt
@@ -18,7 +18,7 @@ from .prompt import Prompt
 Memory = Callable[[str], str | None]
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A query on the way to the answer.
 
     Attributes:
@@ -64,15 +64,15 @@ class Asked:
         return read_shown(self.prompt.values.get("passages"))
 
     @cached_property
-    def judge(self) -> Judge:
+    def judge(self) -> PassageJudge:
         """Return the model as it judges passages in this prompt."""
-        return Judge(self.mind, self.prompt, self.salt)
+        return PassageJudge(self.mind, self.prompt, self.salt)
 
     def sample(self) -> Asked:
         """Return the same, asked of the model in this sample: what it is not sure of is drawn anew."""
         return replace(self, mind=self.mind.sample(self.salt))
 
-    def steps(self, name: str) -> list[Step]:
+    def steps(self, name: str) -> list[PathStep]:
         """Return the steps of an input field that is a chain."""
         return read_steps(self.prompt.values.get(name))
 
@@ -80,7 +80,7 @@ class Asked:
         """Return a memory of what was written before in the prompt, and else of what the model believes."""
         return lambda query: find_stated(query, texts) or self.mind.believes(query)
 
-    def gather(self, passages: Sequence[Shown], memory: Memory | None = None) -> list[Step]:
+    def gather(self, passages: Sequence[Shown], memory: Memory | None = None) -> list[PathStep]:
         """Return the steps of the model's own outline, each with the answer that it reads.
 
         An answer that is read goes into the words of later steps, right or wrong; where there is none, the step is
@@ -91,8 +91,8 @@ class Asked:
         question = self.question
         if question is None or not any(step.answer for step in question.steps):
             answer, reference = self.read_whole(passages)
-            return [Step(self.words, answer or (memory(self.words) if memory else None), reference)]
-        steps: list[Step] = []
+            return [PathStep(self.words, answer or (memory(self.words) if memory else None), reference)]
+        steps: list[PathStep] = []
         templates = self.mind.outline(question)
         for index in range(len(templates)):
             query = write_out(templates, [step.answer for step in steps], index)
@@ -100,7 +100,7 @@ class Asked:
             answer, reference = pick_surest(readings)
             if answer is None and memory is not None:
                 answer = memory(query)
-            steps.append(Step(query, answer, reference))
+            steps.append(PathStep(query, answer, reference))
         return steps
 
     def read_whole(self, passages: Sequence[Shown]) -> tuple[str | None, int | None]:
@@ -117,7 +117,7 @@ class Asked:
             return question.answers[0], gold[-1].number
         return None, None
 
-    def missing_query(self, steps: Sequence[Step], passages: Sequence[Shown]) -> str:
+    def missing_query(self, steps: Sequence[PathStep], passages: Sequence[Shown]) -> str:
         """Return the query for the first fact that is not there.
 
         Where the outline is not known, it names a gold passage that is not there but is named in the question or in
@@ -132,7 +132,9 @@ class Asked:
         lacking = [title for title in question.gold_titles if normalise(title) not in there]
         return next((f"{title}: {words}" for title in lacking if any(contains(text, title) for text in read)), words)
 
-    def missing_queries(self, steps: Sequence[Step], passages: Sequence[Shown], before: Collection[str]) -> list[str]:
+    def missing_queries(
+        self, steps: Sequence[PathStep], passages: Sequence[Shown], before: Collection[str]
+    ) -> list[str]:
         """Return the queries for what is missing and was not asked before, the whole question last.
 
         There are none where nothing is missing; ``steps`` are what is there, as `gather` gives it.
@@ -144,7 +146,7 @@ class Asked:
         every = dict.fromkeys([self.missing_query(steps, passages), *lacking, self.words])
         return [query for query in every if normalise(query) not in asked]
 
-    def next_query(self, steps: Sequence[Step], passages: Sequence[Shown], before: Collection[str]) -> str | None:
+    def next_query(self, steps: Sequence[PathStep], passages: Sequence[Shown], before: Collection[str]) -> str | None:
         """Return the query for the first fact that is missing and was not asked for; None where the model stops.
 
         It stops when nothing is missing, when it takes too little for enough (``misjudges``), and when it has asked
@@ -157,10 +159,10 @@ class Asked:
         return self.words if whole_first else missing[0]
 
 
-def read_steps(value: Any) -> list[Step]:
+def read_steps(value: Any) -> list[PathStep]:
     """Return the steps of a field that is a chain; rows of another shape are left out."""
     rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    return [Step(str(row.get("query", "")), _answer(row), row.get("mark")) for row in rows]
+    return [PathStep(str(row.get("query", "")), _answer(row), row.get("mark")) for row in rows]
 
 
 def _answer(row: dict[str, Any]) -> str | None:
@@ -169,8 +171,9 @@ def _answer(row: dict[str, Any]) -> str | None:
     return str(answer) if answer else None
 
 
-def pick_surest(readings: Sequence[tuple[Reading, int]]) -> tuple[str | None, int | None]:
+def pick_surest(readings: Sequence[tuple[SpanReading, int]]) -> tuple[str | None, int | None]:
     """Return the span that the model is most confident of, the first of equals, and its passage's number."""
-    nothing = (Reading("", 0.0), 0)
-    best, number = max(readings, key=lambda found: (bool(found[0].span), found[0].confidence), default=nothing)
+    best, number = max(
+        readings, key=lambda found: (bool(found[0].span), found[0].confidence), default=(NOTHING_READ, 0)
+    )
     return (best.span, number) if best.span else (None, None)

@@ -22,7 +22,7 @@ _READ = ("passages", "written", "trajectory")
 _ANSWERS = ("answer", "span", "new_answer", "query_answer", "found", "supported_answer")
 
 
-class Judge:
+class PassageJudge:
     """The model as it judges passages in one prompt, for the prompt's question.
 
     A passage is judged the same wherever it stands, and demonstrations only ever put a judgement right: at

@@ -11,17 +11,20 @@ from ..data import Question
 from ..metrics import contains, normalise
 from .passages import find_answer, is_gold, split_title
 from .traits import Traits
-from .world import Fact, World, find_kind
+from .world import World, WorldFact, find_kind
 
 _NAMES = re.compile(r"[^\W\d_a-z][\w'’-]*(?: (?:of |the )?[^\W\d_a-z][\w'’-]*)*|\d[\d,.]*\d|\d")
 
 
 @dataclass(frozen=True)
-class Reading:
+class SpanReading:
     """What the model takes from a passage as the answer, and the confidence that it states (0 to 1)."""
 
     span: str
     confidence: float
+
+
+NOTHING_READ = SpanReading("", 0.0)
 
 
 class Mind:
@@ -33,7 +36,8 @@ class Mind:
     """
 
     kind = "simulated"
-    salt = ""
+    salt: tuple[str, ...] = ()
+    """In a sample, what every draw of it depends on."""
 
     def __init__(self, world: World, traits: Traits):
         self.world = world
@@ -53,7 +57,7 @@ class Mind:
         if not salt:
             return self
         sample = copy.copy(self)
-        sample.salt = salt
+        sample.salt = (salt,)
         return sample
 
     def outline(self, question: Question) -> list[str]:
@@ -80,20 +84,20 @@ class Mind:
             return fact.answers[0]
         return None
 
-    def reads(self, query: str, passage: str) -> Reading:
+    def reads(self, query: str, passage: str) -> SpanReading:
         """Return the model's reading of a passage that is shown to it as ``title | text``."""
         key = (normalise(query), normalise(passage))
         fact = self.world.fact(query)
         span = find_answer(fact, passage) if fact else ""
         if span and self.chance("reads", *key) < self.traits.reads:
-            return Reading(span, self._confidence(0.85, 0.99, *key))
+            return SpanReading(span, self._confidence(0.85, 0.99, *key))
         if span:
-            return Reading(self._misread(query, passage, not_this=span), self._confidence(0.4, 0.95, *key))
+            return SpanReading(self._misread(query, passage, not_this=span), self._confidence(0.4, 0.95, *key))
         if self.chance("misreads", *key) < self.traits.misreads:
-            return Reading(self._misread(query, passage), self._confidence(0.8, 0.95, *key))
-        return Reading("", self._confidence(0.0, 0.3, *key))
+            return SpanReading(self._misread(query, passage), self._confidence(0.8, 0.95, *key))
+        return SpanReading("", self._confidence(0.0, 0.3, *key))
 
-    def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
+    def takes(self, question: Question, index: int, query: str, passage: str) -> SpanReading:
         """Return the model's reading of a passage for one step of its outline, by its index and as it is asked."""
         return self.reads(query, passage)
 
@@ -116,7 +120,7 @@ class Mind:
 
     def chance(self, *key: object) -> float:
         """Draw as `Traits.chance` does, and anew in each sample."""
-        return self.traits.chance(*key, *self._salted())
+        return self.traits.chance(*key, *self.salt)
 
     def _knows(self, key: str) -> bool:
         return self.traits.chance("knows", key) < self.traits.knows
@@ -128,14 +132,11 @@ class Mind:
             return self.traits.chance("knows", key) < completes
         return knows < completes and self.chance("completes", key) < (completes - knows) / (1 - knows)
 
-    def _salted(self) -> tuple[str, ...]:
-        return (self.salt,) if self.salt else ()
-
-    def _invent(self, query: str, fact: Fact | None) -> str | None:
+    def _invent(self, query: str, fact: WorldFact | None) -> str | None:
         """Return a wrong answer of the right kind; None where the world has none."""
         kind, true = (fact.kind, fact.answers) if fact else (find_kind(query), ())
         others = self.world.alike(kind, other_than=true)
-        return self.traits.choice(others, "invention", normalise(query), *self._salted()) if others else None
+        return self.traits.choice(others, "invention", normalise(query), *self.salt) if others else None
 
     def _misread(self, query: str, passage: str, not_this: str = "") -> str:
         """Return a name or number in the passage that is not the answer, of the answer's sort if there is one."""
@@ -144,7 +145,7 @@ class Mind:
         wrong = [name for name in names if not contains(name, not_this) and not contains(query, name)]
         alike = [name for name in wrong if name[0].isdigit() == not_this[:1].isdigit()]
         options = alike or wrong or text.split()[:1] or [""]
-        return self.traits.choice(options, "misreading", query, passage, *self._salted())
+        return self.traits.choice(options, "misreading", query, passage, *self.salt)
 
     def _confidence(self, low: float, high: float, *key: object) -> float:
         return round(low + (high - low) * self.chance("confidence", *key), 2)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..data import Question
 from ..metrics import contains, normalise, passage_fingerprint
-from .world import Fact
+from .world import WorldFact
 
 _NUMBER = re.compile(r"^\[(\d+)\] ")
 _EDGES = ".,;:!?()\"'“”"
@@ -61,7 +61,7 @@ def is_gold(passage: str, question: Question) -> bool:
 
 
 @lru_cache(maxsize=4096)  # one passage is read for one fact in many prompts
-def find_answer(fact: Fact, passage: str) -> str:
+def find_answer(fact: WorldFact, passage: str) -> str:
     """Return the fact's answer as it stands in the passage; empty if the passage is not about the fact."""
     if not supports(passage, fact.titles, fact.gold):
         return ""

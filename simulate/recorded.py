@@ -14,7 +14,7 @@ from ..common.placeholders import numbers_in
 from ..data import Question
 from ..metrics import contains, normalise
 from .engine import lm_of
-from .mind import Mind, Reading
+from .mind import NOTHING_READ, Mind, SpanReading
 from .passages import is_gold, supports
 from .recordings import (
     FLAGS_BELOW,
@@ -104,27 +104,26 @@ class RecordedMind(Mind):
         said = self._memory(query)
         return super().half_knows(query) if said is None else said.answer if said.known else None
 
-    def reads(self, query: str, passage: str) -> Reading:
+    def reads(self, query: str, passage: str) -> SpanReading:
         """Return the recorded reading, if the passage is one that supports the step."""
         found = self._nodes.get(normalise(query))
         if found is None:
             return super().reads(query, passage)
         node, question = found
-        return self._read_node(node) if is_gold(passage, question) else Reading("", 0.0)
+        return self._read_node(node) if is_gold(passage, question) else NOTHING_READ
 
-    def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
+    def takes(self, question: Question, index: int, query: str, passage: str) -> SpanReading:
         """Return the recorded reading, if the passage is the step's own.
 
         Where it is not known which passage that is, a gold passage counts if it holds what was read.
         """
         title = question.steps[index].support_title
         if title is not None:
-            return (
-                self.reads(query, passage) if supports(passage, [title], question.gold_passages) else Reading("", 0.0)
-            )
+            supported = supports(passage, [title], question.gold_passages)
+            return self.reads(query, passage) if supported else NOTHING_READ
         node = self.recordings[question.id].below[index]
         stands = is_gold(passage, question) and contains(passage, node.open_book.answer)
-        return self._read_node(node) if stands else Reading("", 0.0)
+        return self._read_node(node) if stands else NOTHING_READ
 
     def useful(self, words: str, passage: str) -> bool:
         """Tell whether the passage supports a step that the model could answer with it."""
@@ -160,10 +159,10 @@ class RecordedMind(Mind):
         found = self._nodes.get(normalise(query))
         return None if found is None else found[0].closed_book
 
-    def _read_node(self, node: RecordedNode) -> Reading:
+    def _read_node(self, node: RecordedNode) -> SpanReading:
         if not node.open_book.known:
-            return Reading("", 0.0)
-        return Reading(node.open_book.answer, round(min(math.exp(node.open_book.logprob), 1.0), 3))
+            return NOTHING_READ
+        return SpanReading(node.open_book.answer, round(min(math.exp(node.open_book.logprob), 1.0), 3))
 
 
 def recorded_lm(path: Path | str, **settings: Any) -> dspy.LM:

@@ -42,7 +42,7 @@ class Traits(BaseModel):
         asks: share of the searches in which it goes for the fact that is missing; in the others it asks the whole
             question again.
         thinks: share of these last three kinds of mistake that it does not make where it is to write thoughts first.
-        credulous: share of the claims and orders in passages that it falls for; see `judge.Judge.mislead`.
+        credulous: share of the claims and orders in passages that it falls for; see `judge.PassageJudge.mislead`.
         malformed: share of its replies that no adapter can parse.
         latency: seconds that each reply takes.
         seed: another seed is another model with the same traits.

@@ -20,7 +20,7 @@ _ASKS = re.compile(r"\b(who|whom|whose|where|when|year|city|town|country|state|r
 
 
 @dataclass(frozen=True)
-class Fact:
+class WorldFact:
     """The answer to one query.
 
     Attributes:
@@ -56,7 +56,7 @@ class World:
     def __init__(self, questions: Iterable[Question]):
         self.questions = tuple(map(remembered, questions))
         self._by_words = {normalise(question.question): question for question in reversed(self.questions)}
-        self._facts: dict[str, Fact] = {}
+        self._facts: dict[str, WorldFact] = {}
         for question in self.questions:
             for fact in _facts(question):
                 self._facts.setdefault(fact.key, fact)
@@ -75,7 +75,7 @@ class World:
         """Return the question in these words, if it is one of the world's."""
         return self._by_words.get(normalise(words))
 
-    def fact(self, query: str) -> Fact | None:
+    def fact(self, query: str) -> WorldFact | None:
         """Return the fact that the query asks for, if it is one of the world's."""
         return self._facts.get(normalise(query))
 
@@ -111,7 +111,7 @@ def find_kind(query: str, answer: str = "") -> str:
     return found[1] if found else "other"
 
 
-def _facts(question: Question) -> Iterator[Fact]:
+def _facts(question: Question) -> Iterator[WorldFact]:
     """Yield the facts of one question: its steps in every way they can be asked, and the question itself."""
     asked: list[list[_Way]] = []  # for each step
     for step in question.steps:
@@ -121,7 +121,7 @@ def _facts(question: Question) -> Iterator[Fact]:
             answers = (step.answer, *(question.answers if last and is_among(step.answer, question.answers) else ()))
             titles = (step.support_title,) if step.support_title else question.gold_titles or None
             for query, needs in asked[-1]:
-                yield Fact(query, answers, titles, needs, find_kind(query, step.answer), question.gold_passages)
+                yield WorldFact(query, answers, titles, needs, find_kind(query, step.answer), question.gold_passages)
     yield _whole(question, [ways[0][1][-1] for ways, step in zip(asked, question.steps, strict=True) if step.answer])
 
 
@@ -142,7 +142,7 @@ def _ways(template: str, asked: list[list[_Way]], answers: list[str | None]) -> 
         yield fill_in(template, fillings), tuple(dict.fromkeys([*needs, true]))
 
 
-def _whole(question: Question, step_keys: list[str]) -> Fact:
+def _whole(question: Question, step_keys: list[str]) -> WorldFact:
     """Return the question itself as a fact."""
     titles: tuple[str, ...] | None = question.gold_titles or None
     if question.style != "short":
@@ -153,7 +153,7 @@ def _whole(question: Question, step_keys: list[str]) -> Fact:
         titles = () if not stated else (last.support_title,) if last.support_title else titles
     needs = tuple(dict.fromkeys(step_keys)) or (normalise(question.question),)
     kind = find_kind(question.question, question.answers[0])
-    return Fact(question.question, question.answers, titles, needs, kind, question.gold_passages)
+    return WorldFact(question.question, question.answers, titles, needs, kind, question.gold_passages)
 
 
 def is_among(answer: str, answers: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...data import Question
 from ...metrics import contains, normalise, telling_sentence
-from ..asked import Asked, Step
+from ..asked import Asked, PathStep
 from ..passages import split_title
 from ..phrases import write_fact
 from ..prompt import Values
@@ -28,14 +28,13 @@ def answer_question(asked: Asked) -> Values:
     believed = asked.mind.believes(asked.words)
     if asked.style == "short" and believed:
         return {"answer": believed}
-    return {"answer": conclude(asked, [Step(asked.words, believed)] if believed else [])}
+    return {"answer": conclude(asked, [PathStep(asked.words, believed)] if believed else [])}
 
 
 def answer_step_by_step(asked: Asked) -> Values:
     """Write fact after fact from memory, sure or not: so more of them come back than in an answer outright."""
     asked = asked.sample()
-    steps = asked.gather([], memory=asked.mind.recalls)
-    return {"final_content": tell(asked, steps), "answer": conclude(asked, steps)}
+    return _answer(asked, asked.gather([], memory=asked.mind.recalls))
 
 
 def answer_from_passages(asked: Asked) -> Values:
@@ -76,7 +75,7 @@ def fuse_assertions(asked: Asked) -> Values:
     return {"final_content": _tell_assertions(asked, answer, assertions), "answer": answer}
 
 
-def tell(asked: Asked, steps: Iterable[Step], *, marks: bool = True) -> str:
+def tell(asked: Asked, steps: Iterable[PathStep], *, marks: bool = True) -> str:
     """Write steps as sentences, each once: those of their passages, with the marks that the model does not forget."""
     told = []
     for step in steps:
@@ -88,7 +87,7 @@ def tell(asked: Asked, steps: Iterable[Step], *, marks: bool = True) -> str:
     return " ".join(dict.fromkeys(told))
 
 
-def quote(asked: Asked, step: Step) -> str | None:
+def quote(asked: Asked, step: PathStep) -> str | None:
     """Return the sentence that tells a step's answer in its passage, or that the prompt shows as its support."""
     told = {one.number: split_title(one.text) for one in asked.passages}
     rows = asked.prompt.values.get("steps")
@@ -106,7 +105,7 @@ def cites(asked: Asked, query: str) -> bool:
     return traits.chance("cites", normalise(query), asked.salt) < traits.learnt(traits.cites, traits.cites_shown, shown)
 
 
-def conclude(asked: Asked, steps: Iterable[Step]) -> str:
+def conclude(asked: Asked, steps: Iterable[PathStep]) -> str:
     """Return the answer to the question that these steps bear out.
 
     - Where the last step's answer is the question's, it is the path's own last answer, right or wrong. If that step is
@@ -131,7 +130,7 @@ def conclude(asked: Asked, steps: Iterable[Step]) -> str:
     return _err(asked, question, answers)
 
 
-def _answer(asked: Asked, steps: list[Step]) -> Values:
+def _answer(asked: Asked, steps: list[PathStep]) -> Values:
     """Return the steps as final content, and the answer that they bear out."""
     content = tell(asked, steps) or f"Nothing is known about “{asked.words}”."
     return {"final_content": content, "answer": conclude(asked, steps)}

@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from ...common.placeholders import fill_in, numbers_in
 from ...metrics import contains, normalise
-from ..asked import Asked, Step, pick_surest, read_steps
+from ..asked import Asked, PathStep, pick_surest, read_steps
 from ..judge import stands_alone
 from ..phrases import describe, named_or_described, write_out
 from ..prompt import Values
 
 _CHAINS = ("solved", "chain", "planned_chain", "answered_plan", "new_steps", "rest")
+_LISTS = ("subquestions", "plan")
 _DESCRIBED = re.compile(r"\(the answer to: (.+?)\)")  # what SearChain writes for an answer that is not known
 _SURE_ENOUGH = 0.5  # the confidence from which the model says that a passage answers
 
 Chain = list[dict[str, Any]]
+LaidOut = tuple[str, str, str | None]
+"""A step: its query with ``#n`` for earlier answers, the same with what the model believes of them, and its answer."""
 Flaw = Literal["whole question", "step left out", "stops short"]
 
 
 def plan_chain(asked: Asked) -> Values:
-    """Return the whole chain, as well decomposed as the demonstrations in the prompt let the model do it.
-
-    It is the question alone where the world lacks the question, or the model does not take it apart.
-    """
-    flaw = _find_flaw(asked)
-    if asked.question is None or flaw == "whole question":
-        return {"chain": [{"query": asked.words, "answer": asked.mind.believes(asked.words)}]}
-    return {"chain": _lay_out(asked, flaw, answers=[])}
+    """Return the whole chain, with what the model believes of each query."""
+    return {"chain": _as_believed(_plan(asked))}
 
 
 def plan_steps(asked: Asked) -> Values:
     """Plan the chain with ``#n`` for earlier answers, and tell what is recalled for each query, sure or not."""
-    flaw, question = _find_flaw(asked), asked.question
-    templates = [asked.words] if question is None or flaw == "whole question" else asked.mind.outline(question)
-    return {"planned_chain": _plan_on(asked, templates, [], 0, _leave_out(asked, templates, flaw))}
+    return {"planned_chain": _as_recalled(asked, _plan(asked))}
 
 
 def plan_whole_chain(asked: Asked) -> Values:
     """Plan the chain and answer every query, sure or not."""
-    chain = plan_chain(asked)["chain"]
+    chain = _as_believed(_plan(asked))
     return {"answered_plan": [step | {"answer": step["answer"] or asked.mind.recalls(step["query"])} for step in chain]}
+
+
+def split_question(asked: Asked) -> Values:
+    """Return the queries of a plan as a list."""
+    queries = [query for query, *_ in _plan(asked)]
+    return {"subquestions": queries, "plan": queries}
 
 
 def revise_chain(asked: Asked) -> Values:
@@ -50,9 +51,9 @@ def revise_chain(asked: Asked) -> Values:
     if asked.question is None:
         return {"rest": []}
     solved, templates = asked.steps("solved"), asked.mind.outline(asked.question)
-    failed = asked.prompt.given("failed_query")
-    answers = _align(templates, [*solved, Step(failed)])
-    return {"rest": _plan_on(asked, templates, answers, len(solved), None) if answers else []}
+    answers = _align(templates, [*solved, PathStep(asked.prompt.given("failed_query"))])
+    rows = _laid_out(asked, templates, answers, before=len(solved)) if answers else ()
+    return {"rest": _as_recalled(asked, rows)}
 
 
 def check_step(asked: Asked) -> Values:
@@ -80,36 +81,61 @@ def correct_chain(asked: Asked) -> Values:
     reference = asked.prompt.given("reference_answer").strip()
     trusts = traits.chance("trusts", normalise(query), normalise(reference)) < traits.trusts
     answer = reference if reference and trusts else asked.prompt.given("your_answer")
-    return {"new_answer": answer, "new_steps": _go_on(asked, Step(query, answer))}
+    return {"new_answer": answer, "new_steps": _go_on(asked, PathStep(query, answer))}
 
 
 def complete_chain(asked: Asked) -> Values:
     """Return what was read in the passage, or else what the model knows; and the rest of the chain."""
     query = asked.prompt.given("query")
     answer = asked.prompt.given("reference_answer").strip() or asked.mind.believes(query)
-    return {"new_answer": answer, "new_steps": _go_on(asked, Step(query, answer))}
+    return {"new_answer": answer, "new_steps": _go_on(asked, PathStep(query, answer))}
 
 
-def split_question(asked: Asked) -> Values:
-    """Return the queries of a plan as a list."""
-    queries = [step["query"] for step in plan_steps(asked)["planned_chain"]]
-    return {"subquestions": queries, "plan": queries}
+def _plan(asked: Asked) -> Iterator[LaidOut]:
+    """Yield the steps of the chain, as well decomposed as the demonstrations in the prompt let the model do it.
+
+    It is the question alone where the world lacks the question, or the model does not take it apart.
+    """
+    flaw, question = _find_flaw(asked), asked.question
+    templates = [asked.words] if question is None or flaw == "whole question" else asked.mind.outline(question)
+    return _laid_out(asked, templates, [], flaw=flaw)
 
 
-def _plan_on(
-    asked: Asked, templates: Sequence[str], answers: Sequence[str | None], before: int, left_out: int | None
-) -> Chain:
-    """Return the steps of the outline after those with answers, numbered on from ``before``, as they are recalled."""
+def _go_on(asked: Asked, solved: PathStep) -> Chain:
+    """Return the chain after a query that has just been answered, or has not."""
+    if asked.question is None:
+        return []
+    templates = asked.mind.outline(asked.question)
+    answers = _align(templates, [*asked.steps("solved"), solved])
+    if not answers:  # it asked something else, such as the whole question: breaking that down is all that is left
+        chain = [] if solved.answer else _as_believed(_plan(asked))
+        return chain if len(chain) > 1 else []
+    return _as_believed(_laid_out(asked, templates, answers, flaw=_find_flaw(asked)))
+
+
+def _as_believed(rows: Iterable[LaidOut]) -> Chain:
+    """Return steps as they are asked, each with what the model believes."""
+    return [{"query": written, "answer": believed} for _, written, believed in rows]
+
+
+def _as_recalled(asked: Asked, rows: Iterable[LaidOut]) -> Chain:
+    """Return steps with ``#n`` in their queries, each with what is recalled for it, sure or not."""
     return [
         {"query": query, "recalled": believed or asked.mind.half_knows(written), "sure": believed is not None}
-        for query, written, believed in _laid_out(asked, templates, answers, before, left_out)
+        for query, written, believed in rows
     ]
 
 
 def _laid_out(
-    asked: Asked, templates: Sequence[str], answers: Sequence[str | None], before: int, left_out: int | None
-) -> Iterator[tuple[str, str, str | None]]:
-    """Yield each step that follows: with ``#n``, with what the model believes of earlier ones, and what it believes."""
+    asked: Asked,
+    templates: Sequence[str],
+    answers: Sequence[str | None],
+    *,
+    before: int = 0,
+    flaw: Flaw | None = None,
+) -> Iterator[LaidOut]:
+    """Yield each step of an outline after those with answers, numbered on from ``before``."""
+    left_out = _leave_out(asked, templates, flaw)
     believed, fillings = list(answers), named_or_described(templates, answers)
     for index in range(len(answers), len(templates)):
         query, written = fill_in(templates[index], fillings), write_out(templates, believed, index)
@@ -121,25 +147,6 @@ def _laid_out(
         before += 1
         fillings.append(f"#{before}")
         yield query, written, believed[-1]
-
-
-def _go_on(asked: Asked, solved: Step) -> Chain:
-    """Return the chain after a query that has just been answered, or has not."""
-    if asked.question is None:
-        return []
-    answers = _align(asked.mind.outline(asked.question), [*asked.steps("solved"), solved])
-    if not answers:  # it asked something else, such as the whole question: breaking that down is all that is left
-        chain: Chain = [] if solved.answer else plan_chain(asked)["chain"]
-        return chain if len(chain) > 1 else []
-    return _lay_out(asked, _find_flaw(asked), answers)
-
-
-def _lay_out(asked: Asked, flaw: Flaw | None, answers: Sequence[str | None]) -> Chain:
-    """Return the outline's steps after those with answers, each asked with what the model believes of earlier ones."""
-    assert asked.question is not None
-    templates = asked.mind.outline(asked.question)
-    rows = _laid_out(asked, templates, answers, 0, _leave_out(asked, templates, flaw))
-    return [{"query": written, "answer": believed} for _, written, believed in rows]
 
 
 def _find_flaw(asked: Asked) -> Flaw | None:
@@ -164,7 +171,7 @@ def _leave_out(asked: Asked, templates: Sequence[str], flaw: Flaw | None) -> int
     return asked.mind.traits.choice(needed or range(len(templates)), "left out", normalise(asked.words))
 
 
-def _align(templates: Sequence[str], path: Sequence[Step]) -> list[str | None]:
+def _align(templates: Sequence[str], path: Sequence[PathStep]) -> list[str | None]:
     """Return the answer of each step of the outline up to the last one that the path asked; empty if it asked none.
 
     A step that the path passed over has no answer, and later queries describe it.
@@ -183,10 +190,9 @@ def _align(templates: Sequence[str], path: Sequence[Step]) -> list[str | None]:
 def _shows_decomposing(demo: Values) -> bool:
     """Tell whether a demonstration shows how to decompose: by two or more queries that stand alone."""
     queries = [step.query for name in _CHAINS for step in read_steps(demo.get(name))]
+    queries += [str(query) for name in _LISTS for query in demo.get(name) or []]
     if "query" in demo:
         queries.append(str(demo["query"]))
     # in a plan, #1 is how a query refers to an earlier answer
     alone = {normalise(query) for query in queries if stands_alone(fill_in(query, ["X"] * 9))}
-    for listed in (demo.get("subquestions"), demo.get("plan")):  # whose #1 is how a list of queries is written
-        alone |= {normalise(str(query)) for query in listed or [] if stands_alone(fill_in(str(query), ["X"] * 9))}
     return len(alone - {normalise(str(demo.get("question", "")))}) >= 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..asked import Asked, Step, pick_surest
+from ..asked import Asked, PathStep, pick_surest
 from ..phrases import write_fact
 from ..prompt import Values
 from .answers import UNKNOWN, conclude, quote
@@ -42,6 +42,6 @@ def answer_lookups(asked: Asked) -> Values:
     return {"looked_up": [{"answer": answer, "passage": number or 0} for answer, number in read]}
 
 
-def _fact(asked: Asked, step: Step) -> Values:
+def _fact(asked: Asked, step: PathStep) -> Values:
     fact, quoted = write_fact(step.query.strip(), step.answer), quote(asked, step)
     return {"fact": fact, "passage": step.reference if quoted else 0, "quote": quoted or ""}

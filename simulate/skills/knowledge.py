@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...data import Question
 from ...metrics import contains, normalise
 from ..asked import Asked
+from ..mind import NOTHING_READ
 from ..passages import find_answer
 from ..phrases import write_fact
 from ..prompt import Values
@@ -24,8 +25,8 @@ def read_passage(asked: Asked) -> Values:
     """Return the reading, of several, that the model is most confident of."""
     query, passages = asked.prompt.given("query"), asked.prompt.values.get("passages") or []
     readings = [asked.mind.reads(query, str(passage)) for passage in passages]
-    best = max(readings, key=lambda reading: (bool(reading.span), reading.confidence), default=None)
-    return {"span": best.span, "confidence": best.confidence} if best else {"span": "", "confidence": 0.0}
+    best = max(readings, key=lambda reading: (bool(reading.span), reading.confidence), default=NOTHING_READ)
+    return {"span": best.span, "confidence": best.confidence}
 
 
 def review_paragraphs(asked: Asked) -> Values:

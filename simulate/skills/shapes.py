@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ...common.placeholders import fill_in
-from ..asked import Asked, Memory, Step, pick_surest
+from ..asked import Asked, Memory, PathStep, pick_surest
 from ..passages import Shown, read_shown
 from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Values
@@ -46,12 +46,12 @@ class Shapes:
         return fill_in(query, [answer or describe(earlier) for earlier, answer in self.solved.items()])
 
     @cached_property
-    def found(self) -> list[Step]:
+    def found(self) -> list[PathStep]:
         """Return the steps with what is read or stated."""
         return self._marked(lambda query: find_stated(query, self.texts))
 
     @cached_property
-    def known(self) -> list[Step]:
+    def known(self) -> list[PathStep]:
         """Return the steps with what is read, stated or remembered."""
         return self._marked(self.asked.remember(self.texts))
 
@@ -76,11 +76,11 @@ class Shapes:
         """Return the answer."""
         return conclude(self.asked, self.known)
 
-    def _marked(self, memory: Memory) -> list[Step]:
+    def _marked(self, memory: Memory) -> list[PathStep]:
         steps = self.asked.gather(self.shown, memory)
         return [step if step.reference else step._replace(reference=self.mark_of(step)) for step in steps]
 
-    def mark_of(self, step: Step) -> int | None:
+    def mark_of(self, step: PathStep) -> int | None:
         """Return the mark that stands at the step's answer in the texts."""
         at = next((text for text in reversed(self.texts) if step.answer and find_stated(step.query, [text])), "")
         marks = _MARK.findall(at)
@@ -90,12 +90,12 @@ class Shapes:
         """Return the facts that are read in passages and that no text states with a mark, each as a sentence."""
         return [self.told(step) for step in self.found if step.reference and not self.mark_of(step)]
 
-    def told(self, step: Step) -> str:
+    def told(self, step: PathStep) -> str:
         """Return a step as a sentence, with its mark if the model does not forget it."""
         return write_fact(step.query, step.answer, step.reference if cites(self.asked, step.query) else None)
 
     @cached_property
-    def ahead(self) -> Step | None:
+    def ahead(self) -> PathStep | None:
         """Return the next fact that was not told."""
         return next((step for step in self.known if not mentions(step.query, self.texts)), None)
 

@@ -12,7 +12,7 @@ from questree.simulate.asked import Asked
 from questree.simulate.passages import find_answer, read_shown
 from questree.simulate.prompt import Prompt
 from questree.simulate.recordings import Recording
-from questree.simulate.world import Fact
+from questree.simulate.world import WorldFact
 
 SURE = Traits(knows=0, reads=1, misreads=0, malformed=0)
 GOLD = [PASSAGES[title] for title in RIVER.gold_titles]
@@ -37,7 +37,7 @@ def test_another_passage_of_a_gold_title_holds_nothing(question: Question) -> No
 
 
 def test_an_answer_is_read_with_its_own_article() -> None:
-    hague = Fact("Where was Huygens born?", ("The Hague",), None, (), "where")
+    hague = WorldFact("Where was Huygens born?", ("The Hague",), None, (), "where")
     assert find_answer(hague, "Huygens | Huygens lived in the Hague. He was born in The Hague.") == "the Hague"
     assert find_answer(hague, "Huygens | He was born in Hague.") == "Hague"
     assert find_answer(replace(hague, answers=("Hague",)), "Huygens | He was born in The Hague.") == "Hague"
