@@ -6,25 +6,21 @@ import pytest
 from tiny_world import PASSAGES, RIVER
 
 from questree.data import Paragraph, Question
-from questree.metrics import passage_fingerprint
-from questree.simulate import Mind, RecordedMind, Traits, World
+from questree.simulate import Mind, Traits, World
 from questree.simulate.asked import Asked
 from questree.simulate.passages import find_answer, read_shown
 from questree.simulate.prompt import Prompt
-from questree.simulate.recordings import Recording
 from questree.simulate.world import WorldFact
 
 SURE = Traits(knows=0, reads=1, misreads=0, malformed=0)
 GOLD = [PASSAGES[title] for title in RIVER.gold_titles]
 OTHER = "Prague | Smetana wrote of the Vltava, long before he lived in Prague."
-BIRTH, RIVER_OF_PRAGUE = (step.question for step in RIVER.resolved_steps()[1:])
+RIVER_OF_PRAGUE = RIVER.resolved_steps()[-1].question
 BY_TITLE = RIVER.model_copy(update={"gold_passages": (), "paragraphs": ()})
 BY_PARAGRAPH = BY_TITLE.model_copy(
     update={"paragraphs": tuple(Paragraph(title=one.title, text=one.text, is_supporting=True) for one in GOLD)}
 )
-BY_FINGERPRINT = BY_TITLE.model_copy(
-    update={"gold_passages": tuple(passage_fingerprint(one.title, one.text) for one in GOLD)}
-)
+BY_FINGERPRINT = BY_TITLE.model_copy(update={"gold_passages": BY_PARAGRAPH.known_gold()})
 BY_ID = BY_TITLE.model_copy(update={"gold_passages": tuple(one.id for one in GOLD)})
 
 
@@ -58,22 +54,3 @@ def test_a_whole_question_is_read_when_all_of_its_gold_passages_are_there() -> N
     assert asked.read_whole(read_shown(texts)) == (bare.answers[0], len(texts))
     others = [OTHER if text.startswith("Prague") else text for text in texts]
     assert asked.read_whole(read_shown(others)) == (None, None)
-
-
-def said(answer: str) -> dict[str, object]:
-    return {"answer": answer, "logprob": -0.01}
-
-
-def test_a_recorded_reading_is_of_the_gold_passage_alone() -> None:
-    step = {"index": 0, "query_template": BIRTH, "query": BIRTH, "parent": 1}
-    root = {"index": 1, "query_template": RIVER.question, "query": RIVER.question, "children": [0]}
-    nodes = [{**one, "closed_book": said("Brno"), "open_book": said("Prague")} for one in (step, root)]
-    recording = Recording.model_validate({"model": "some-model", "prediction": "Vltava", "nodes": nodes})
-    mind = RecordedMind([BY_PARAGRAPH], {RIVER.id: recording})
-    other = f"{PASSAGES['Franz Kafka'].title} | Another passage, in which Prague is named."
-    assert mind.reads(BIRTH, PASSAGES["Franz Kafka"].shown()).span == "Prague"
-    assert mind.reads(BIRTH, other).span == ""
-    assert mind.takes(mind.world.questions[0], 0, BIRTH, other).span == ""
-    assert not mind.useful(RIVER.question, other)
-    by_title = RecordedMind([BY_TITLE], {RIVER.id: recording})
-    assert by_title.reads(BIRTH, other).span == "Prague"

@@ -9,6 +9,7 @@ import pytest
 from tiny_world import PASSAGES, RIVER, TitleRetriever
 
 from questree.common.errors import QuestreeError
+from questree.metrics import passage_fingerprint
 from questree.programs import SearChain, SearChainSettings
 from questree.signatures.answers import Answer, AnswerStepByStep
 from questree.signatures.chain_of_query import PlanChain, PlannedStep, PlanSureChain, Step
@@ -81,6 +82,17 @@ def test_readings_are_recorded_ones_of_supporting_passages(mind: RecordedMind) -
     assert (right.span, right.confidence) == ("Prague", pytest.approx(0.905, abs=1e-3))
     assert mind.reads(BIRTH, PASSAGES["Lübeck"].shown()).span == ""
     assert mind.reads(RIVER_OF_BRNO, PASSAGES["Prague"].shown()).span == ""  # it said "Unknown"
+
+
+def test_a_recorded_reading_is_of_the_gold_passage_alone(mind: RecordedMind) -> None:
+    gold = passage_fingerprint("Franz Kafka", PASSAGES["Franz Kafka"].text)
+    by_passage = RecordedMind([RIVER.model_copy(update={"gold_passages": (gold,)})], mind.recordings)
+    other = "Franz Kafka | Another passage, in which Prague is named."
+    assert by_passage.reads(BIRTH, PASSAGES["Franz Kafka"].shown()).span == "Prague"
+    assert by_passage.reads(BIRTH, other).span == ""
+    assert by_passage.takes(by_passage.world.questions[0], 1, BIRTH, other).span == ""
+    assert not by_passage.useful(RIVER.question, other)
+    assert mind.reads(BIRTH, other).span == "Prague"  # only its title is known to be gold
 
 
 SHOWN = {title: passage.shown() for title, passage in PASSAGES.items()}

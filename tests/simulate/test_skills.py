@@ -1,12 +1,15 @@
-"""What the simulated LM makes of passages: it reviews, keeps, recalls and fuses them by the steps of the question."""
+"""What the simulated LM answers in each prompt: from what stands there, by the steps of the question, by its traits."""
 
 from typing import Any
 
 import dspy
 import pytest
+from house import prompts
 from tiny_world import BLANK, OLDER, PASSAGES, RIVER, SURE, ask
 
 from questree.common.text import text_or_none
+from questree.lm.guard import adapter_named
+from questree.signatures.answers import AnswerFromPassages, AnswerFromThoughts
 from questree.signatures.knowledge import (
     AnswerWithKnowledge,
     FilterKnowledge,
@@ -23,6 +26,14 @@ from questree.signatures.reviews import (
     ReviewParagraphs,
     ReviewParagraphsCoT,
 )
+from questree.signatures.searches import CondensePassages, WriteNextThought, WriteOrSearch, WriteSearchQuery
+from questree.signatures.subquestions import (
+    AnswerSubquestionFromPassages,
+    AskFollowUp,
+    JudgeSteps,
+    PlanSteps,
+    SplitQuestion,
+)
 from questree.simulate import Traits
 from questree.simulate.phrases import find_stated, mentions, write_fact
 
@@ -30,7 +41,11 @@ FAIR = BLANK.model_copy(
     update={"misjudges": 0, "misjudges_shown": 0, "overlooks": 0, "overlooks_shown": 0, "asks": 1, "asks_shown": 1}
 )
 PATH = ["The Metamorphosis", "Franz Kafka", "Prague"]
-SEEDS = range(30)
+QUERIES = [step.question for step in RIVER.resolved_steps()]
+AUTHOR, BIRTH, FLOWS = QUERIES
+SOLVED = [{"query": AUTHOR, "answer": "Franz Kafka"}]
+ALL = [*SOLVED, {"query": BIRTH, "answer": "Prague"}, {"query": FLOWS, "answer": "Vltava"}]
+FACTS = [write_fact(step["query"], step["answer"], n) for n, step in enumerate(ALL, start=1)]
 
 
 def fair(**update: Any) -> Traits:
@@ -41,19 +56,74 @@ def numbered(*titles: str) -> list[str]:
     return [f"[{n}] {PASSAGES[title].shown()}" for n, title in enumerate(titles, start=1)]
 
 
+def replied(signature: Any, traits: Traits = FAIR, *, question: Any = RIVER, **given: Any) -> dspy.Prediction:
+    """One call of the signature about a question, with those of the inputs that it takes."""
+    about = {"question": question.question, "answer_style": question.style}
+    how = {name: given.pop(name) for name in ("adapter", "demos") if name in given}
+    taken = {name: value for name, value in (about | given).items() if name in signature.input_fields}
+    return ask(signature, traits, **how, **taken)
+
+
 def review(traits: Traits, *titles: str, signature: Any = ReviewParagraphs, **more: Any) -> dspy.Prediction:
-    shown = [PASSAGES[title].shown() for title in titles]
-    return ask(signature, traits, **{"question": RIVER.question, "answer_style": "short", "passages": shown, **more})
+    return replied(signature, traits, passages=[PASSAGES[title].shown() for title in titles], **more)
+
+
+TWO = numbered(*PATH[:2])
+FOUND = f"[Search({AUTHOR}) → {TWO[0]}]"
+GIVEN = {
+    **{"query": BIRTH, "your_answer": "Vienna", "reference_answer": "Prague", "topic": "people", "count": 3},
+    **{"solved": SOLVED, "passages": TWO, "thoughts": [], "written": [], "sentence": write_fact(BIRTH, "x")},
+    **{"steps": SOLVED, "assertions": [{"answer": "Elbe", "references": [1]}]},
+}
+"""What a prompt holds where a test does not say otherwise."""
+
+
+@pytest.mark.parametrize(
+    ("signature", "given", "expected"),
+    [
+        (SplitQuestion, {}, {"subquestions": [step.question for step in RIVER.steps]}),
+        (PlanSteps, {}, {"plan": [step.question for step in RIVER.steps]}),
+        (AskFollowUp, {"solved": []}, {"follow_up": AUTHOR}),
+        (AskFollowUp, {}, {"follow_up": BIRTH}),
+        (AskFollowUp, {"solved": ALL}, {"follow_up": None}),
+        (JudgeSteps, {}, {"complete": False}),
+        (JudgeSteps, {"solved": ALL}, {"complete": True}),
+        (AnswerSubquestionFromPassages, {}, {"query_answer": "Prague", "references": [2]}),
+        (AnswerSubquestionFromPassages, {"query": FLOWS}, {"query_answer": None, "references": []}),
+        (WriteNextThought, {}, {"thought": FACTS[0]}),
+        (WriteSearchQuery, {}, {"query": FLOWS}),
+        (WriteOrSearch, {}, {"search": AUTHOR, "answer": None}),
+        (
+            WriteOrSearch,
+            {"written": [f"To be looked up: {AUTHOR}", FOUND]},
+            {"continuation": write_fact(BIRTH, None), "search": BIRTH},
+        ),
+        (CondensePassages, {"written": [write_fact(AUTHOR, "Franz Kafka")]}, {"finding": " ".join(FACTS[:2])}),
+        (CondensePassages, {"written": FACTS[:1]}, {"finding": FACTS[1]}),
+        (AnswerFromThoughts, {"thoughts": [write_fact(s["query"], s["answer"]) for s in ALL]}, {"answer": "Vltava"}),
+        (AnswerFromPassages, {"passages": [p.shown() for p in PASSAGES.values()]}, {"answer": "Vltava"}),
+        (AnswerFromPassages, {"passages": TWO[:1]}, {"answer": "Franz Kafka"}),
+    ],
+)
+def test_each_step_is_answered_from_what_stands_in_the_prompt(signature: Any, given: Any, expected: Any) -> None:
+    reply = replied(signature, fair(completes=0.0), **GIVEN | given)
+    assert {name: None if reply[name] == "null" else reply[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("form", ["chat", "json", "baml", "xml"])
+def test_every_signature_of_the_package_has_a_reply_that_parses(form: str) -> None:
+    for signature in prompts().values():
+        reply = replied(signature, SURE, adapter=adapter_named(form), **GIVEN)
+        assert set(signature.output_fields) <= set(reply.keys()), signature.__name__
 
 
 def test_a_path_is_rejected_searched_on_or_accepted_by_what_it_holds() -> None:
     rejected, searched, accepted = review(FAIR, "Buddenbrooks"), review(FAIR, *PATH[:2]), review(FAIR, *PATH)
     assert (rejected.relevant, rejected.supported, text_or_none(rejected.answer)) == (False, False, None)
     assert (searched.relevant, searched.supported, text_or_none(searched.answer)) == (True, False, None)
-    assert searched.next_query == "Which river flows through Prague?"
+    assert searched.next_query == FLOWS
     assert (accepted.relevant, accepted.supported, accepted.answer) == (True, True, "Vltava")
-    compared = review(FAIR, "Thomas Mann", "Franz Kafka", question=OLDER.question, answer_style="yes-no")
-    assert compared.answer == "yes"
+    assert review(FAIR, "Thomas Mann", "Franz Kafka", question=OLDER).answer == "yes"
     assert "Franz Kafka" in review(FAIR, *PATH[:1], signature=ReviewParagraphsCoT).thoughts
     assert review(fair(asks=0.0), *PATH[:1]).next_query == RIVER.question
 
@@ -65,7 +135,7 @@ def test_traits_are_rates_of_mistakes_and_demonstrations_of_several_kinds_lower_
         return {**given, **judged, "answer": "x", "next_query": "y"}
 
     def mistakes(demos: list[dict[str, Any]], overlooks: float = 0.5) -> int:
-        traits = [fair(seed=seed, overlooks=overlooks, misjudges=0.5) for seed in SEEDS]
+        traits = [fair(seed=seed, overlooks=overlooks, misjudges=0.5) for seed in range(30)]
         return sum(not review(one, "Prague", demos=demos).relevant for one in traits)
 
     kinds = [demo(PATH, True, True), demo(PATH[:1], True, False), demo(["Buddenbrooks"], False, False)]
@@ -74,46 +144,40 @@ def test_traits_are_rates_of_mistakes_and_demonstrations_of_several_kinds_lower_
 
 
 def test_too_little_is_taken_for_enough_only_by_a_model_that_has_an_answer() -> None:
-    hasty = fair(misjudges=1.0)
-    assert not review(hasty, "Buddenbrooks").supported
-    assert review(hasty, *PATH[:2]).answer == "Prague"  # the last that was read
-    assert review(hasty.model_copy(update={"knows": 1.0}), *PATH[:2]).answer == "Vltava"
-    assert review(hasty.model_copy(update={"invents": 1.0}), *PATH[:2]).answer == "Trave"
+    assert not review(fair(misjudges=1.0), "Buddenbrooks").supported
+    for knows, invents, answer in ((0.0, 0.0, "Prague"), (1.0, 0.0, "Vltava"), (0.0, 1.0, "Trave")):
+        hasty = fair(misjudges=1.0, knows=knows, invents=invents)
+        assert review(hasty, *PATH[:2]).answer == answer  # where it remembers none, the last that was read
 
 
-def test_what_is_missing_is_recalled_or_invented() -> None:
-    def completed(completes: float) -> tuple[str, str]:
-        traits, asked = fair(completes=completes), {"question": RIVER.question}
-        passages = [PASSAGES["The Metamorphosis"].shown()]
-        information = ask(CompleteParagraphs, traits, **asked, passages=passages).information
-        return information, ask(RecallPassage, traits, **asked).passage
-
-    information, passage = completed(1.0)
-    assert information == "Franz Kafka was born in Prague."
-    assert passage.endswith("Franz Kafka was born in Prague. Vltava flows through Prague.")
-    information, passage = completed(0.0)
-    assert information == "Franz Kafka was born in Lübeck."
-    assert passage.startswith("Thomas Mann wrote The Metamorphosis. Thomas Mann was born in Prague.")
+@pytest.mark.parametrize(
+    ("completes", "author", "city"), [(1.0, "Franz Kafka", "Prague"), (0.0, "Thomas Mann", "Lübeck")]
+)
+def test_what_is_missing_is_recalled_or_invented(completes: float, author: str, city: str) -> None:
+    traits = fair(completes=completes)
+    missing = replied(CompleteParagraphs, traits, passages=[PASSAGES[PATH[0]].shown()]).information
+    assert missing == f"Franz Kafka was born in {city}."
+    assert replied(RecallPassage, traits).passage.startswith(f"{author} wrote The Metamorphosis. {author} was born in ")
+    assert completes < 1 or replied(RecallPassage, traits).passage.endswith("Vltava flows through Prague.")
 
 
 def test_a_question_that_the_world_lacks_is_reviewed_by_titles() -> None:
     unknown = "Who captains the ship in Moby-Dick?"
     for passages in (["The Sun | It shines.", "Moby-Dick | A whale."], []):
-        judged = review(FAIR, question=unknown, passages=passages)
+        judged = ask(ReviewParagraphs, FAIR, question=unknown, answer_style="short", passages=passages)
         assert (judged.relevant, judged.supported, judged.next_query) == (bool(passages), False, unknown)
 
 
 def test_the_passages_of_the_steps_are_kept_by_their_printed_numbers() -> None:
     given, others = numbered("Buddenbrooks", "Prague", "Thomas Mann", "The Metamorphosis"), numbered("Lübeck")
     for passages, kept in ((given, [2, 4]), (others, [])):
-        asked = {"question": RIVER.question, "passages": passages}
-        assert ask(FilterKnowledge, FAIR, **asked).kept == kept
-        judged = ask(JudgePassages, FAIR, **asked).judgements
+        assert replied(FilterKnowledge, passages=passages).kept == kept
+        judged = replied(JudgePassages, passages=passages).judgements
         assert [one.number for one in judged] == list(range(1, len(passages) + 1))
         assert [one.number for one in judged if one.useful] == kept
-    stubborn, asked = fair(invents=1.0, trusts=0.0), {"question": RIVER.question, "passages": given}
-    assert ask(FilterKnowledge, stubborn, **asked).kept == []  # its memory says otherwise
-    assert ask(FilterKnowledgeOnTopic, stubborn, **asked, topic="geography").kept == [2, 4]
+    stubborn = fair(invents=1.0, trusts=0.0)
+    assert replied(FilterKnowledge, stubborn, passages=given).kept == []  # its memory says otherwise
+    assert replied(FilterKnowledgeOnTopic, stubborn, passages=given, topic="geography").kept == [2, 4]
 
 
 def test_a_topic_is_named_by_what_is_asked() -> None:
@@ -121,36 +185,34 @@ def test_a_topic_is_named_by_what_is_asked() -> None:
     assert topics == ["geography", "history", "general knowledge"]
 
 
-def answered(signature: Any, traits: Traits = BLANK, question: Any = RIVER, **given: Any) -> dspy.Prediction:
-    return ask(signature, traits, question=question.question, answer_style=question.style, **given)
-
-
 def said(answer: str, *references: int) -> dict[str, Any]:
     return {"answer": answer, "references": list(references)}
 
 
-def test_passages_that_hold_every_step_give_the_answer_and_are_marked() -> None:
-    for signature in (AnswerWithKnowledge, FuseParagraphs):
-        found = answered(signature, passages=numbered("Prague", "The Metamorphosis", "Franz Kafka"))
-        assert found.answer == "Vltava"
-        assert found.final_content == (
-            "The Metamorphosis is a story by Franz Kafka that appeared in Leipzig in 1915 [2]. "
-            "Franz Kafka, born in Prague in 1883, worked for an insurance company [3]. "
-            "Prague lies on the Vltava and has more than a million inhabitants [1]."
-        )
-    two = {"passages": numbered(*PATH[:2])}
-    assert answered(AnswerWithKnowledge, SURE, **two).answer == "Vltava", "memory fills in"
-    assert "[3]" not in answered(AnswerWithKnowledge, SURE, **two).final_content
-    assert answered(AnswerWithKnowledge, fair(invents=1.0), **two).answer == "Trave"
-    assert "stays open" in answered(AnswerWithKnowledge, BLANK, **two).final_content
+@pytest.mark.parametrize("signature", [AnswerWithKnowledge, FuseParagraphs])
+def test_passages_that_hold_every_step_give_the_answer_and_are_marked(signature: Any) -> None:
+    found = replied(signature, BLANK, passages=numbered("Prague", *PATH[:2]))
+    assert found.answer == "Vltava"
+    assert found.final_content == (
+        "The Metamorphosis is a story by Franz Kafka that appeared in Leipzig in 1915 [2]. "
+        "Franz Kafka, born in Prague in 1883, worked for an insurance company [3]. "
+        "Prague lies on the Vltava and has more than a million inhabitants [1]."
+    )
+
+
+def test_where_passages_are_silent_memory_fills_in() -> None:
+    known = replied(AnswerWithKnowledge, SURE, passages=TWO)
+    assert (known.answer, "[3]" in known.final_content) == ("Vltava", False)
+    assert replied(AnswerWithKnowledge, fair(invents=1.0), passages=TWO).answer == "Trave"
+    assert "stays open" in replied(AnswerWithKnowledge, BLANK, passages=TWO).final_content
 
 
 def test_most_assertions_win_unless_passages_say_otherwise_and_are_told_with_their_marks() -> None:
     assertions = [said("Trave", 1), said("Trave", 2), said("Vltava", 1, 2, 3)]
-    assert answered(FuseAnalyses, assertions=assertions).answer == "Trave"
-    assert answered(FuseEvidence, assertions=assertions, passages=numbered(*PATH)).answer == "Vltava"
-    assert answered(FuseEvidence, assertions=assertions, passages=numbered(*PATH[:2])).answer == "Trave"
-    content = answered(FuseAnalyses, assertions=[said("Trave", 1), said("Vltava", 2, 3), said("Vltava", 4)])
+    assert replied(FuseAnalyses, BLANK, assertions=assertions).answer == "Trave"
+    assert replied(FuseEvidence, BLANK, assertions=assertions, passages=numbered(*PATH)).answer == "Vltava"
+    assert replied(FuseEvidence, BLANK, assertions=assertions, passages=TWO).answer == "Trave"
+    content = replied(FuseAnalyses, BLANK, assertions=[said("Trave", 1), said("Vltava", 2, 3), said("Vltava", 4)])
     assert content.final_content.startswith("Vltava flows")
     assert content.final_content.endswith(" [2] [3]. Another way leads to Trave [1].")
 
@@ -164,11 +226,7 @@ def test_most_assertions_win_unless_passages_say_otherwise_and_are_told_with_the
         ("Of which country is Prague the capital?", "Czechia", "Prague is the capital of {} [2]."),
         ("On which river does the city of Bonn lie?", "Rhine", "The city of Bonn lies on the {} [2]."),
         ("How high is Denali?", "6,190 metres", "Denali is {} high [2]."),
-        (
-            "Which architect designed the Chrysler Building?",
-            "William Van Alen",
-            "{} designed the Chrysler Building [2].",
-        ),
+        ("Which architect designed the Chrysler Building?", "Van Alen", "{} designed the Chrysler Building [2]."),
         ("How many moons has it?", "two", "The answer to “How many moons has it?” is {} [2]."),
     ],
 )
