@@ -58,7 +58,7 @@ reliability: $(LINKED)  ## faults, kills, changed bytes, hostile texts and attac
 	$(BIN)/python -m benchmarks.reliability --out runs/reliability
 
 study: $(LINKED)  ## compare programs over several tasks: make study LM=… [TASKS="…"] [LIMIT=…] [MAX_COST=…] [DRY=1]
-	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python benchmarks/study.py --lm $(or $(LM),simulated) $(TASKS:%=--task %) \
+	$(BIN)/python benchmarks/study.py --lm $(or $(LM),simulated) $(TASKS:%=--task %) \
 		$(LIMIT:%=--limit %) $(MAX_COST:%=--max-cost %) $(MAX_CALLS:%=--max-calls %) $(DRY:%=--dry-run)
 
 check: $(LINKED)  ## lint, formatting, strict types of the whole package, and its floors

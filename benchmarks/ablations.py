@@ -8,10 +8,9 @@ in the folder are not made again.
 """
 
 import shlex
-import sys
 from pathlib import Path
 
-from frame import begin, options, run_command
+from frame import begin, options, run_command, run_questree
 from recorded_gold import write_questions
 
 ABLATIONS = [
@@ -49,10 +48,9 @@ def main() -> None:
     common += f"--retriever {given.retriever} --metric cover-em --metric em --metric f1"
     # `make stale` names the tables that were made with other prompts
     prompts = run_command(["git", "rev-parse", "--short=7", "HEAD:signatures"])[1].strip()
-    questree = str(Path(sys.executable).with_name("questree"))
     for number, arguments in enumerate(ABLATIONS):
         words, folder = shlex.split(arguments), given.out / str(number)
-        run_command([questree, "compare", *words, *shlex.split(common), "--out", str(folder)])
+        run_questree("compare", *words, *shlex.split(common), "--out", folder)
         command = f"`{shlex.join(['questree', 'compare', *words])}`"
         print(f"{command} <!-- prompts {prompts} -->\n\n{(folder / 'table.md').read_text()}", flush=True)
 

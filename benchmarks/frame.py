@@ -21,21 +21,17 @@ def options(text: str | None) -> argparse.ArgumentParser:
 
 
 def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Read the command line, make the folder of ``--out`` if there is one, and print the header."""
+    """Read the command line, make the folder of ``--out`` if there is one, and print the command and the machine."""
     given = parser.parse_args()
     if out := getattr(given, "out", None):
         out.mkdir(parents=True, exist_ok=True)
-    print(f"{header()}\n", flush=True)
-    return given
-
-
-def header() -> str:
-    """Return the command, and the machine that it runs on."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")] or [platform.processor()]
     machine = f"{os.cpu_count()} cores, {names[0]}, load {os.getloadavg()[0]:.1f}"
-    return f"`{' '.join(['python', *sys.argv])}`, {machine}, Python {platform.python_version()}"
+    command = " ".join(["python", *sys.argv])
+    print(f"`{command}`, {machine}, Python {platform.python_version()}\n", flush=True)
+    return given
 
 
 class Took(NamedTuple):
@@ -61,6 +57,11 @@ def run_command(words: Sequence[str]) -> tuple[Took, str]:
     if process.returncode:
         raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
     return Took(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024), printed
+
+
+def run_questree(*words: object) -> Took:
+    """Run a command of ours to its end; return what it took."""
+    return run_command([str(Path(sys.executable).with_name("questree")), *map(str, words)])[0]
 
 
 def in_own_process(function: Callable[..., Any], *given: Any) -> Any:
@@ -100,18 +101,18 @@ def bundled_retriever() -> Any:
     return BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
 
 
-def simulated_engine(**traits: Any) -> Any:
+def simulated_engine() -> Any:
     """Return an engine of the simulated LM that knows the bundled questions."""
     from questree.simulate import Mind, SimulatedEngine, Traits, World
 
-    return SimulatedEngine(Mind(World(bundled_questions()), Traits(**traits)))
+    return SimulatedEngine(Mind(World(bundled_questions()), Traits()))
 
 
 @contextmanager
-def served_lm(**traits: Any) -> Iterator[str]:
-    """Serve the simulated LM from a process of its own; gives its address."""
+def served(serve: Callable[..., None], *given: Any) -> Iterator[str]:
+    """Let a function serve in a process of its own, and send its address into the pipe that it is given; gives that."""
     ours, theirs = get_context("spawn").Pipe()
-    server = get_context("spawn").Process(target=_serve_lm, args=(theirs, traits), daemon=True)
+    server = get_context("spawn").Process(target=serve, args=(theirs, *given), daemon=True)
     server.start()
     try:
         yield ours.recv()
@@ -119,9 +120,10 @@ def served_lm(**traits: Any) -> Iterator[str]:
         server.terminate()
 
 
-def _serve_lm(told: Any, traits: dict[str, Any]) -> None:
+def serve_lm(told: Any) -> None:
+    """Serve the simulated LM, and tell its address."""
     from questree.simulate.server import running
 
-    with running(simulated_engine(**traits)) as address:
+    with running(simulated_engine()) as address:
         told.send(address)
         time.sleep(10**9)

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from contextlib import ExitStack
 from pathlib import Path
 from string import Template
 
@@ -21,19 +20,13 @@ ROOT = Path(__file__).parents[1]
 TOKEN = "a token of this run"
 SERVED = "evidence-chain --lm simulated --retriever /index/mini"
 QUESTION = "Which river flows by the native city of the composer of The Magic Flute?"
-Step = tuple[str, str]
+DESCRIBE = {"USER", "WORKDIR", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT"}
+"""Instructions that change nothing while the image is made."""
 
 
-def steps() -> list[Step]:
-    """Return the instructions of the Dockerfile, each in one line."""
-    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    lines = re.sub(r"\s*\\\n\s*", " ", text).splitlines()
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines) if word]
-
-
-def mount(*words: object) -> None:
-    """Mount something, in this process's own view of the files."""
-    subprocess.run(["mount", *map(str, words)], check=True)
+def run(*words: object, env: dict[str, str] | None = None) -> None:
+    """Run a command, which must succeed."""
+    subprocess.run([str(word) for word in words], env=env, check=True)
 
 
 class Stage:
@@ -43,62 +36,36 @@ class Stage:
         self.written, self.root = folder / "written", folder / "root"
         self.settings = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LD_LIBRARY_PATH": "/usr/local/lib"}
         self.settings |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-        for made in (self.written, self.root, folder / "work"):
+        for made in (self.root, folder / "work"):
             made.mkdir(parents=True)
         copy_python(self.written / "usr" / "local")
         layers = f"lowerdir=/,upperdir={self.written},workdir={folder / 'work'}"
-        mount("-t", "overlay", "overlay", "-o", layers, self.root)
+        run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
         for name in ("proc", "dev"):
-            mount("--rbind", f"/{name}", self.root / name)
-        mount("-t", "tmpfs", "tmpfs", self.root / "tmp")
+            run("mount", "--rbind", f"/{name}", self.root / name)
+        run("mount", "-t", "tmpfs", "tmpfs", self.root / "tmp")
 
     def do(self, word: str, rest: str, stages: dict[str, "Stage"]) -> None:
-        """Carry out one instruction; those that only describe the image change nothing."""
+        """Carry out one instruction."""
         print(f"{word} {rest[:100]}", flush=True)
         if word == "RUN":
-            subprocess.run(["chroot", self.root, "/bin/sh", "-c", rest], env=self.settings, check=True)
+            run("chroot", self.root, "/bin/sh", "-c", rest, env=self.settings)
         elif word == "ARG":
             name, _, value = rest.partition("=")
             self.settings[name] = os.environ.get(name, shlex.split(value)[0])
         elif word == "ENV":
-            for one in shlex.split(rest):
-                name, _, value = one.partition("=")
+            for name, _, value in (one.partition("=") for one in shlex.split(rest)):
                 self.settings[name] = Template(value).substitute(self.settings)
         elif word == "COPY":
-            self._copy(*rest.split()[-2:], stages.get(rest.partition("--from=")[2].partition(" ")[0]))
-        elif word not in {"USER", "WORKDIR", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT"}:
-            raise SystemExit(f"{word}: this script does not know the instruction.")
-
-    def _copy(self, source: str, target: str, stage: "Stage | None") -> None:
-        into = self.root / target.lstrip("/")
-        if stage:
-            shutil.copytree(stage.root / source.lstrip("/"), into, symlinks=True)
-            return
-        names = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
-        into.mkdir()
-        for one in (ROOT / name for name in names):
-            if one.is_dir():
-                shutil.copytree(one, into / one.name, ignore=shutil.ignore_patterns("__pycache__"))
+            *options, source, target = rest.split()
+            if options:
+                run("cp", "-a", stages[options[0].removeprefix("--from=")].root / source[1:], self.root / target[1:])
             else:
-                shutil.copyfile(one, into / one.name)
-
-    def size(self) -> int:
-        """Return the bytes that the steps wrote, without the copy of Python."""
-        files = (file for file in self.written.rglob("*") if "usr/local" not in str(file) and not file.is_dir())
-        return sum(file.lstat().st_size for file in files)
-
-    def seal(self, volume: Path) -> None:
-        """Let nothing but its volume and /tmp be written."""
-        mount("-o", "remount,ro", self.root)
-        mount("-o", "remount,bind,ro", self.root / "index")
-        mount("--bind", volume, self.root / "var" / "questree")
-
-    def command(self, said: dict[str, str], words: list[str]) -> list[str]:
-        """Return the command that runs words in it as its user, in its folder, with no right that root has."""
-        user = said["USER"]
-        rights = ["--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
-        within = ["chroot", str(self.root), "env", f"--chdir={said['WORKDIR']}"]
-        return [*within, "setpriv", f"--reuid={user}", f"--regid={user}", *rights, *words]
+                (self.root / target[1:]).mkdir()
+                sent = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
+                run("cp", "-r", *(ROOT / name for name in sent), self.root / target[1:])
+        elif word not in DESCRIBE:
+            raise SystemExit(f"{word}: this script does not know the instruction.")
 
 
 def copy_python(local: Path) -> None:
@@ -115,9 +82,11 @@ def copy_python(local: Path) -> None:
 
 def build(folder: Path) -> tuple[Stage, dict[str, str]]:
     """Carry out the Dockerfile; return the last stage, and the instructions that say how it runs."""
+    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     stages: dict[str, Stage] = {}
     said: dict[str, str] = {}
-    for word, rest in steps():
+    for line in filter(None, re.sub(r"\s*\\\n\s*", " ", text).splitlines()):
+        word, rest = line.split(maxsplit=1)
         if word == "FROM":
             stages[rest.partition(" AS ")[2] or "image"] = stage = Stage(folder / f"stage{len(stages)}")
         else:
@@ -126,33 +95,34 @@ def build(folder: Path) -> tuple[Stage, dict[str, str]]:
     return stages["image"], said
 
 
-def look(image: Stage, said: dict[str, str], index: Path, volume: Path) -> None:
-    """Serve from the image, run its health check, ask a question, and try to write to its root."""
-    entry = json.loads(said["ENTRYPOINT"])
-    shutil.chown(volume, 10001, 10001)
-    (image.root / "index").mkdir()
-    mount("--bind", index, image.root / "index")
-    indexing = ["chroot", image.root, "questree", "index", "mini", "--out", "/index/mini", "--kind", "bm25"]
-    subprocess.run(indexing, env=image.settings, check=True)
-    image.seal(volume)
-    surroundings = image.settings | {"QUESTREE_TOKEN": TOKEN}
-    command = image.command(said, [*entry, *SERVED.split()])
-    with subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, text=True) as server, ExitStack() as end:
-        end.callback(server.terminate)
-        assert server.stdout
-        print(next(line for line in server.stdout if " at http" in line), end="")
-        health = json.loads(said["HEALTHCHECK"].partition("CMD ")[2])
-        subprocess.run(image.command(said, health), env=surroundings, check=True)
-        request = urllib.request.Request("http://127.0.0.1:8080/ask", json.dumps({"question": QUESTION}).encode())
-        request.add_header("Authorization", f"Bearer {TOKEN}")
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=120) as reply:
-            print(f"answer: {json.load(reply)['answer']}")
-        for path in ("/written", "/opt/questree/written", "/index/written"):
-            wrote = subprocess.run(["chroot", image.root, "touch", path], capture_output=True, text=True, check=False)
-            assert "Read-only file system" in wrote.stderr, path
-        owner = subprocess.run(["ps", "-o", "user=", "-p", str(server.pid)], capture_output=True, text=True, check=True)
-        assert owner.stdout.strip() in (said["USER"], "10001")
+def look(image: Stage, said: dict[str, str], folder: Path) -> None:
+    """Serve from the image as its user, run its health check, ask a question, and try to write to its root."""
+    root, env = image.root, image.settings | {"QUESTREE_TOKEN": TOKEN}
+    (root / "index").mkdir()
+    run("chroot", root, "questree", "index", "mini", "--out", "/index/mini", "--kind", "bm25", env=env)
+    run("install", "-d", "-o", "10001", folder / "volume")
+    run("mount", "-o", "remount,ro", root)
+    run("mount", "--bind", folder / "volume", root / "var" / "questree")
+    rights = ["--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+    within = ["chroot", str(root), "env", f"--chdir={said['WORKDIR']}"]
+    within += ["setpriv", f"--reuid={said['USER']}", f"--regid={said['USER']}", *rights]
+    command = [*within, *json.loads(said["ENTRYPOINT"]), *SERVED.split()]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout
+            print(next(line for line in server.stdout if " at http" in line), end="")
+            run(*within, *json.loads(said["HEALTHCHECK"].partition("CMD ")[2]), env=env)
+            headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+            asked = json.dumps({"question": QUESTION}).encode()
+            request = urllib.request.Request("http://127.0.0.1:8080/ask", asked, headers)
+            with urllib.request.urlopen(request, timeout=120) as reply:
+                print(f"answer: {json.load(reply)['answer']}")
+            for path in ("/written", "/opt/questree/written", "/index/written"):
+                wrote = subprocess.run(["chroot", root, "touch", path], capture_output=True, text=True, check=False)
+                assert "Read-only file system" in wrote.stderr, path
+            assert Path(f"/proc/{server.pid}").stat().st_uid == 10001
+        finally:
+            server.terminate()
 
 
 def main() -> None:
@@ -162,11 +132,10 @@ def main() -> None:
             ran = subprocess.run(["unshare", "--mount", sys.executable, __file__, made], check=False)
         sys.exit(ran.returncode)
     folder = Path(sys.argv[1])
-    (index := folder / "index").mkdir()
-    (volume := folder / "volume").mkdir()
     image, said = build(folder)
-    print(f"{image.size() / 1e9:.2f} GB over the base image", flush=True)
-    look(image, said, index, volume)
+    print("over the base image: ", end="", flush=True)
+    run("du", "--summarize", "--si", "--apparent-size", "--exclude=usr/local", image.written)
+    look(image, said, folder)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 import dspy
-from frame import begin, bundled_questions, bundled_retriever, memory, options, served_lm
+from frame import begin, bundled_questions, bundled_retriever, memory, options, serve_lm, served
 
 import questree
 from questree.evaluation.run import Progress, evaluate
@@ -45,7 +45,7 @@ def main() -> None:
             print(f"| {progress.done:,} | {threading.active_count()} | {descriptors} | {kept[-1][1]:.0f} |", flush=True)
 
     policy = RunPolicy(concurrency=given.concurrency, event_loop=given.event_loop)
-    with served_lm() as address:
+    with served(serve_lm) as address:
         dspy.configure(lm=dspy.LM("openai/simulated", api_base=address, api_key="none", cache=False))
         program = questree.program(given.program, retriever=bundled_retriever())
         found = evaluate(program, examples, metric("by-style"), out=given.out, policy=policy, on_progress=look)

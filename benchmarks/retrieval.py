@@ -9,14 +9,13 @@ of them count for recall and overlap. What is measured stays in the folder and i
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from frame import begin, in_own_process, memory, options, run_command, took
+from frame import begin, in_own_process, memory, options, run_questree, took
 
 from questree.data import Question, load_task
 from questree.evaluation.tables import markdown_of
@@ -55,16 +54,8 @@ def measured(name: str, corpus: Path, queries: list[str]) -> dict[str, Any]:
     figures = index.with_suffix(".json")
     if not figures.exists():
         kind, _, settings = name.partition(":")
-        words = [
-            str(Path(sys.executable).with_name("questree")),
-            "index",
-            str(corpus),
-            "--kind",
-            kind,
-            "--out",
-            str(index),
-        ]
-        taken, _ = run_command(words + [word for one in settings.split(",") if one for word in ("--set", one)])
+        chosen = [word for one in settings.split(",") if one for word in ("--set", one)]
+        taken = run_questree("index", corpus, "--kind", kind, "--out", index, *chosen)
         size = sum(path.stat().st_size for path in index.rglob("*") if path.is_file())
         built = {"build": taken.clock, "peak": taken.memory, "size": size}
         figures.write_text(json.dumps(built | in_own_process(search, index, queries)))

@@ -10,12 +10,11 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from frame import QUESTION, begin, bundled_questions, bundled_retriever, options
+from frame import QUESTION, begin, bundled_questions, bundled_retriever, options, served
 
 PAUSE = 0.1  # seconds between two loads of the page
 
@@ -100,13 +99,9 @@ def serve(told: Any, program: str, latency: float, running: int) -> None:
 
 def measure(name: str, latency: float, running: int, clients: int, each: int) -> None:
     """Start a server, ask it, and print a part of the table."""
-    ours, theirs = get_context("spawn").Pipe()
-    server = get_context("spawn").Process(target=serve, args=(theirs, name, latency, running), daemon=True)
-    server.start()
-    address = ours.recv()
-    asyncio.run(load(address, name, 2, 1))  # the first question of a process loads libraries
-    outcomes, pages = asyncio.run(load(address, name, clients, each))
-    server.terminate()
+    with served(serve, name, latency, running) as address:
+        asyncio.run(load(address, name, 2, 1))  # the first question of a process loads libraries
+        outcomes, pages = asyncio.run(load(address, name, clients, each))
     print(f"| {name}: lost | {sum(not one.answered for one in outcomes)} of {len(outcomes)} |")
     for what, values in {
         "first node": [one.first_node for one in outcomes],

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from frame import begin, options, run_command
+from frame import begin, options, run_questree
 
 from questree.data import load_task
 from questree.evaluation import Record
@@ -99,36 +99,31 @@ def paid(out: Path) -> Spent:
     return total(spent)
 
 
-def questree(*words: Any) -> str:
-    """Run a command of ours; return what it printed."""
+def questree(*words: Any) -> None:
+    """Show a command of ours, and run it."""
     print("questree", *words, flush=True)
-    return run_command(["questree", *map(str, words)])[1]
+    run_questree(*words)
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:
     """Return a line for each program: means over its questions."""
     with reading(folder / "runs.db") as file:
         return [
-            row(
-                f"{folder.name}: {run.name}",
-                run.metric,
-                [(one, steps_of(file, run.number, one.id)) for one in run.records],
-            )
+            {"program": f"{folder.name}: {run.name}"}
+            | row(run.metric, run.records, [steps_of(file, run.number, one.id) for one in run.records])
             for run in runs_in(file)
         ]
 
 
-def row(name: str, metric: str, asked: Sequence[tuple[Record, Sequence[EpisodeStep]]]) -> dict[str, str]:
-    """Return the line of a program."""
-    calls = [[step for step in steps if step.kind == "request" and not step.fault] for _, steps in asked]
-    right = [record.scores[metric] for record, _ in asked]
+def row(metric: str, records: Sequence[Record], steps: Sequence[Sequence[EpisodeStep]]) -> dict[str, str]:
+    """Return the figures of a program, from its answers and their steps."""
+    calls = [[step for step in those if step.kind == "request" and not step.fault] for those in steps]
     return {
-        "program": name,
-        metric: f"{mean(right):.3f}",
-        "grounded": f"{mean(score * is_grounded(record) for score, (record, _) in zip(right, asked, strict=True)):.3f}",
+        metric: f"{mean(one.scores[metric] for one in records):.3f}",
+        "grounded": f"{mean(one.scores[metric] * is_grounded(one) for one in records):.3f}",
         "calls": f"{mean(map(len, calls)):.2f}",
-        "tokens": f"{mean(sum(map(size, steps)) for steps in calls) / CHARACTERS:.0f}",
-        "searches": f"{mean(sum(step.kind == 'search' for step in steps) for _, steps in asked):.1f}",
+        "tokens": f"{mean(sum(map(size, those)) for those in calls) / CHARACTERS:.0f}",
+        "searches": f"{mean(sum(step.kind == 'search' for step in those) for those in steps):.1f}",
         "one call": f"{mean(len(one) == 1 for one in calls):.0%}",
         "seconds": f"{SECONDS * mean(in_a_row([step.place for step in steps]) for steps in calls):.1f}",
     }

@@ -90,12 +90,10 @@ def reads_as_marker(text: str) -> bool:
 def echo_sets_nothing(signature: type[dspy.Signature], adapter: dspy.Adapter, text: str) -> bool:
     """Whether the reply of a model that first copies all its input can be read, and is read as it replied."""
     inputs = guarded(filled(signature, text), signature, adapter)
-    prompt = adapter.format(signature, [], inputs)[-1]["content"]
     outputs = {name: value_of(info.annotation, "GOOD") for name, info in signature.output_fields.items()}
     reply = adapter.format_assistant_message_content(signature, outputs)
-    copied = _inputs_of(prompt, inputs)
     try:
-        with_echo = adapter.parse(signature, f"{copied}\n\n{reply}")
+        with_echo = adapter.parse(signature, f"{_copied(inputs)}\n\n{reply}")
     except dspy.utils.exceptions.AdapterParseError:
         return False  # never an answer, but whoever writes a passage could make its questions fail
     return bool(with_echo == adapter.parse(signature, reply))
@@ -209,8 +207,8 @@ def screen_is_still(text: str) -> bool:
     return re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text) is None
 
 
-def _inputs_of(prompt: str, inputs: dict[str, Any]) -> str:
-    """What of the prompt is other people's: every text of the inputs, bare, and as the prompt encodes it."""
+def _copied(inputs: dict[str, Any]) -> str:
+    """What of a prompt is other people's: every text of the inputs, bare, and as the prompt encodes it."""
     bare = "\n".join(_texts(inputs))
     encoded = "\n".join(json.dumps(value, ensure_ascii=False, default=str) for value in inputs.values())
     return f"{bare}\n{encoded}"

@@ -1,7 +1,7 @@
 """The bundled questions with a retriever and an LM that need nothing to be made."""
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 import dspy
@@ -21,26 +21,19 @@ class WordIndex(Retriever):
 
     def __init__(self, passages: Sequence[Passage]):
         self.passages = list(passages)
-        self.holders: dict[str, list[int]] = {}
+        self.holders = defaultdict[str, list[int]](list)
         for position, passage in enumerate(self.passages):
             for word in {word.strip("?,.") for word in f"{passage.title} {passage.text}".lower().split()}:
-                self.holders.setdefault(word, []).append(position)
-        self.found: dict[tuple[str, int], list[tuple[int, float]]] = {}
+                self.holders[word].append(position)
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
         """Return the k best passages, best first."""
-        if (query, k) not in self.found:
-            self.found[query, k] = self.search(query, k)
-        return [self.passages[i].model_copy(update={"score": score}) for i, score in self.found[query, k]]
-
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Return the best positions with their scores."""
         scores = Counter[int]()
         for word in {word.strip("?,.") for word in query.lower().split()}:
             for position in self.holders.get(word, []):
                 scores[position] += 1 / len(self.holders[word])
         best = sorted(scores, key=lambda position: (-scores[position], position))[:k]
-        return [(position, scores[position]) for position in best]
+        return [self.passages[position].model_copy(update={"score": scores[position]}) for position in best]
 
     def batch(self, queries: Sequence[str], k: int = 1) -> list[list[Passage]]:
         """Return what single calls give."""

@@ -7,6 +7,7 @@ key and questions, no other file is read, and nothing hangs.
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,68 +40,54 @@ def test_a_forged_folder_of_any_kind_is_refused_by_name_or_harmless(times, tmp_p
     assert 0.7 < found.found["refused"] / found.tried.total() < 1  # some changes a text, or a fact to show
 
 
-def change(folder: Path, how: Any) -> Path:
-    """Change the state of the program as JSON, and seal it."""
-    content = json.loads((folder / FILE).read_text())
-    how(content["state"])
-    (folder / FILE).write_text(json.dumps(content))
-    seal(folder, FILE, FILE)
-    return folder
-
-
+MARK = '<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
 HARMFUL = ("api_base", "base_url", "api_key", "headers", "extra_body", "model", "timeout", "cache", "tools", "lm")
-PARTS = {
-    "lm": {"model": "openai/x", "api_base": EVIL},
-    "traces": [{"x": 1}],
-    "train": [{"question": "q"}],
-    "extended_signature": {},
-    "forward": "x",
-    "__class__": "x",
+NO_PART = {
+    **{"lm": {"model": "openai/x", "api_base": EVIL}, "traces": [{"x": 1}], "train": [{"question": "q"}]},
+    **{"extended_signature": {}, "forward": "x", "__class__": "x"},
+}
+OUT_OF_BOUNDS = {"temperature": 9, "n": 10**6, "max_tokens": 0, "seed": 1.5}
+OF_PREDICTOR = [
+    *((f"config.{name}", {"config": {name: EVIL}}, "nothing of this name") for name in HARMFUL),
+    *((name, {name: value}, "nothing of this name") for name, value in NO_PART.items()),
+    *((f"config.{name}", {"config": {name: value}}, "Input should be") for name, value in OUT_OF_BOUNDS.items()),
+]
+
+
+def first(state: Any) -> Any:
+    return state["members"][0]
+
+
+def of_predictor(changed: Any) -> Callable[[Any], None]:
+    return lambda state: first(state)[PREDICTOR].update(changed)
+
+
+def of_lesson(changed: Any) -> Callable[[Any], None]:
+    return lambda state: state["lessons"][0]["demonstrations"].update(changed)
+
+
+CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
+    **{place: (of_predictor(new), rf"{PREDICTOR}\.{place}: {says}") for place, new, says in OF_PREDICTOR},
+    "another predictor": (
+        lambda state: state["members"][0].update(other=state["members"][0][PREDICTOR]),
+        "no predictor",
+    ),
+    "no predictor": (lambda state: first(state).pop(PREDICTOR), f"{PREDICTOR} is missing"),
+    "other fields": (lambda state: first(state)[PREDICTOR]["signature"]["fields"].pop(), "4 fields, and not 3"),
+    "a lesson for another": (of_lesson({"other": []}), "other is no pred"),
+    "an image": (of_lesson({PREDICTOR: [{"question": MARK, "answer": "a"}]}), "images"),
+    "no k": (lambda state: state.update(k=None), "k is missing"),
+    "a member": (lambda state: state["members"].append(first(state)), "nearest has 2 members"),
 }
 
 
-@pytest.mark.parametrize(
-    ("place", "value"), [*((f"config.{name}", EVIL) for name in HARMFUL), *PARTS.items()], ids=[*HARMFUL, *PARTS]
-)
-def test_what_leads_elsewhere_or_is_no_prompt_and_no_demonstration_is_refused_by_name(place, value, copy):
-    changed = {"config": {place.partition(".")[2]: value}} if "." in place else {place: value}
-    change(copy, lambda state: state["members"][0][PREDICTOR].update(changed))
-    with pytest.raises(QuestreeError, match=rf"questree\.json .*{PREDICTOR}\.{place}: nothing of this name"):
-        load(copy)
-
-
-@pytest.mark.parametrize(("setting", "value"), [("temperature", 9), ("n", 10**6), ("max_tokens", 0), ("seed", 1.5)])
-def test_a_harmless_setting_has_bounds(setting, value, copy):
-    change(copy, lambda state: state["members"][0][PREDICTOR].update(config={setting: value}))
-    with pytest.raises(QuestreeError, match=rf"{PREDICTOR}\.config\.{setting}: Input should be"):
-        load(copy)
-
-
-MARK = '<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
-
-
-@pytest.mark.parametrize(
-    ("how", "says"),
-    [
-        (
-            lambda state: state["members"][0].update(other=state["members"][0][PREDICTOR]),
-            "other is no predictor of cot",
-        ),
-        (lambda state: state["members"][0].pop(PREDICTOR), f"{PREDICTOR} is missing"),
-        (lambda state: state["members"][0][PREDICTOR]["signature"]["fields"].pop(), "has 4 fields, and not 3"),
-        (lambda state: state["lessons"][0]["demonstrations"].update(other=[]), r"questree\.json .*other is no pred"),
-        (
-            lambda state: state["lessons"][0]["demonstrations"][PREDICTOR][0].update(question=MARK),
-            r"questree\.json .*images",
-        ),
-        (lambda state: state.update(k=None), "k is missing"),
-        (lambda state: state["members"].append(state["members"][0]), "nearest has 2 members"),
-    ],
-    ids=["another predictor", "no predictor", "other fields", "a lesson for another", "an image", "no k", "a member"],
-)
-def test_what_does_not_belong_to_the_program_is_refused_by_name(how, says, copy):
-    change(copy, how)
-    with pytest.raises(QuestreeError, match=says):
+@pytest.mark.parametrize(("how", "says"), CHANGES.values(), ids=CHANGES)
+def test_what_leads_elsewhere_or_does_not_belong_to_the_program_is_refused_by_name(how, says, copy):
+    content = json.loads((copy / FILE).read_text())
+    how(content["state"])
+    (copy / FILE).write_text(json.dumps(content))
+    seal(copy, FILE, FILE)
+    with pytest.raises(QuestreeError, match=rf"questree\.json .*{says}"):
         load(copy)
 
 
