@@ -5,11 +5,37 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
+from time import monotonic
 from types import FrameType
 
+_INSTANT = 0.1  # seconds
+
 logger = logging.getLogger(__name__)
+
+
+def once_an_instant(act: Callable[[], None]) -> Callable[[int, FrameType | None], None]:
+    """Return a handler of signals that acts once for those that come in the same instant.
+
+    What started a command may pass on the Ctrl-C that the terminal sent to both. A second `KeyboardInterrupt` that
+    comes while the first one unwinds can break the locks of Python's own threading and logging.
+    """
+    last = -inf
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        before, last = last, monotonic()
+        if last - before > _INSTANT:
+            act()
+
+    return handle
+
+
+def interrupt() -> None:
+    """Raise what Ctrl-C raises."""
+    raise KeyboardInterrupt
 
 
 class Stop:
@@ -38,17 +64,18 @@ def stoppable() -> Iterator[Stop]:
     """
     stop = Stop()
 
-    def pressed(number: int, frame: FrameType | None) -> None:
+    def pressed() -> None:
         if stop.wanted:
-            raise KeyboardInterrupt
+            interrupt()
         stop.wanted = True
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.signal(number, pressed) for number in (signal.SIGINT, signal.SIGTERM)}
+    handler = once_an_instant(pressed)
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for number, old in before.items():
+            signal.signal(number, old if old is not None else signal.SIG_DFL)

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..common.errors import QuestreeError
+from ..evaluation.interruption import interrupt, once_an_instant
 from .options import as_command
 from .screen import Screen, echo
 
@@ -122,7 +123,9 @@ def _shown(text: str) -> str:
 
 def main() -> None:
     """Run a command. A mistake that the user can put right is one line and exit code 2."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what stops a process stops it as Ctrl-C does
+    interrupted = once_an_instant(interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # what stops a process stops it as Ctrl-C does
+        signal.signal(number, interrupted)
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
@@ -133,7 +136,6 @@ def main() -> None:
     except SystemExit as end:
         stop = getattr(end.__context__, "__cause__", None)  # typer's own exit hides why
         if isinstance(stop, KeyboardInterrupt):
-            _release_logging()
             _say("stopped", str(stop) or "run the same command again to go on")
             if getattr(stop, "at_once", False):
                 os._exit(130)  # Python would wait for the threads of the questions that are on their way
@@ -153,16 +155,6 @@ def main() -> None:
             sys.exit(2)
         _say(f"unexpected {type(error).__name__}", f"{error} (--debug shows where)")
         sys.exit(1)
-
-
-def _release_logging() -> None:
-    """Give logging's lock back if this thread holds it: of two Ctrl-C, one may have come while the other was told.
-
-    The threads of questions on their way, for which Python waits, would wait for it for ever.
-    """
-    lock: Any = vars(logging)["_lock"]
-    while lock._is_owned():
-        lock.release()
 
 
 def _tell_paid() -> None:
