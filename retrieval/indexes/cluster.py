@@ -1,7 +1,7 @@
 """Workers on a Ray cluster: processes on many machines, or on this one, that are given jobs one by one.
 
 A worker is given texts only: the name of what does the work, and JSON. It makes the rest by itself. Ray starts a worker
-that is lost again, and gives it its jobs anew. Ray is imported here, and by nothing else.
+that is lost again; its jobs go to others meanwhile. Ray is imported here, and by nothing else.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Cluster:
         return [amount for amount in nodes if amount]
 
     def _workers(self, made_by: str, given: Any, number: int, *, places: int = 1, **needs: float) -> Workers:
-        lasting = {"max_restarts": RESTARTS, "max_task_retries": ATTEMPTS - 1, "max_concurrency": places}
+        lasting = {"max_restarts": RESTARTS, "max_concurrency": places}
         actor = self.ray.remote(_Worker).options(scheduling_strategy="SPREAD", **lasting, **needs)
         with _connection():
             actors = [actor.remote(made_by, json.dumps(given), os.getcwd()) for _ in range(number)]
@@ -149,12 +149,12 @@ class Workers:
     """Workers of one kind, which Ray starts again if they are lost. They end with a ``with`` block."""
 
     def __init__(self, ray: Any, actors: Sequence[Any], places: int):
-        self.number, self._ray, self._places = len(actors), ray, places
+        self.number, self._ray = len(actors), ray
         self._left, self._begun = list(actors), False  # whether one of them has started
         self._free = SimpleQueue[Any]()  # workers with room for a job; None when nobody gets one any more
         self._problem, self._lock = "", Lock()
         for actor in actors:
-            actor.ready.remote().future().add_done_callback(partial(self._hear, actor))
+            self._expect(actor, places)
 
     def __enter__(self) -> Workers:
         return self
@@ -168,7 +168,7 @@ class Workers:
 
     def do(self, *job: Any) -> bytes:
         """Give a job to a worker, wait for its result and return it. Called on many threads."""
-        errors = self._ray.exceptions
+        errors, lost = self._ray.exceptions, 0
         while True:
             worker = self._take()
             try:
@@ -180,7 +180,10 @@ class Workers:
             except errors.RayTaskError:  # a fault of ours: every worker would have it
                 raise
             except errors.RayError as error:
-                self._free.put(worker)
+                self._expect(worker, 1)
+                lost += 1
+                if lost < ATTEMPTS:
+                    continue
                 raise WorkerLostError(
                     f"{ATTEMPTS} workers were lost at it, often for lack of memory: {_in_one_line(error)}"
                 ) from error
@@ -217,7 +220,12 @@ class Workers:
             raise ClusterError(self._problem)
         return worker
 
-    def _hear(self, worker: Any, ready: Future[tuple[str, dict[str, str]]]) -> None:
+    def _expect(self, worker: Any, places: int) -> None:
+        """Give a worker so many jobs at a time once Ray has started it, for the first time or again."""
+        ready = worker.ready.options(max_task_retries=-1).remote().future()
+        ready.add_done_callback(partial(self._hear, worker, places))
+
+    def _hear(self, worker: Any, places: int, ready: Future[tuple[str, dict[str, str]]]) -> None:
         """Take what a new worker says of itself. Called on Ray's own thread, which must wait for nothing."""
         try:
             problem, versions = ready.result()
@@ -228,7 +236,7 @@ class Workers:
             self._stop(problem)
             return
         self._begun = True
-        for _ in range(self._places):
+        for _ in range(places):
             self._free.put(worker)
 
     def _drop(self, worker: Any, why: str) -> None:

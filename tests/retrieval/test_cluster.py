@@ -40,6 +40,9 @@ class Remote:
             outcome.set_exception(error)
         return SimpleNamespace(future=lambda: outcome)
 
+    def options(self, **how):
+        return self
+
 
 class Actor:
     """Says what it is told to say when it is ready, and does jobs by a function."""
@@ -78,6 +81,13 @@ def never_ready():
     return silent
 
 
+def lost_once_ready():
+    lost = Actor(raising(RayError("its machine is gone")))
+    answers = iter([lost.ready.remote()])
+    lost.ready.remote = lambda: next(answers, SimpleNamespace(future=Future))
+    return lost
+
+
 def test_jobs_are_shared_by_the_places_of_all_workers():
     ray = Ray()
     pool = workers(Actor(), Actor(), places=2, ray=ray)
@@ -88,7 +98,7 @@ def test_jobs_are_shared_by_the_places_of_all_workers():
 
 
 def test_a_job_at_which_workers_are_lost_is_given_up_and_the_next_is_done():
-    outcomes = iter([RayError("killed")])
+    outcomes = iter([RayError("killed")] * 3)
 
     def do(job):
         for error in outcomes:
@@ -99,6 +109,11 @@ def test_a_job_at_which_workers_are_lost_is_given_up_and_the_next_is_done():
     with pytest.raises(WorkerLostError, match="3 workers were lost at it, often for lack of memory: killed"):
         pool.do("job")
     assert pool.do("another") == b"another"
+
+
+def test_a_lost_worker_gets_no_job_before_ray_has_started_it_again():
+    pool = workers(lost_once_ready(), Actor())
+    assert [pool.do(job) for job in "abcd"] == [b"a", b"b", b"c", b"d"]
 
 
 def test_a_worker_that_ray_starts_no_more_is_done_without():
