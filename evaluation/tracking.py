@@ -159,7 +159,7 @@ class TrackedRun:
         return bool(self.id)
 
     def write(self, log: Callable[..., T], *given: Any) -> T | None:
-        """Write to the store, and return what comes of it.
+        """Write to the store, and return what it answers.
 
         What is tracked is paid for: where the store cannot be written any more, a warning says so, and the work goes
         on. Nothing but the end of the run is written to it then.

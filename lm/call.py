@@ -94,11 +94,11 @@ def call(
 
 @contextmanager
 def sampled(temperature: float, rollout: int) -> Iterator[None]:
-    """Sample each reply in the block, be it of the configured LM or of one that a predictor has for itself.
+    """Sample each reply in the block: of the configured LM, and of one that a predictor has for itself.
 
     Args:
         temperature: above 0; a model that takes none samples at its own.
-        rollout: tells the replies from those to the same prompts elsewhere, which the client's cache holds.
+        rollout: tells the replies from those to the same prompts in other runs, which the client's cache holds.
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None:

@@ -1,4 +1,4 @@
-"""A question as an ordered list of steps: each LM request, search, reading and comparison with what came of it.
+"""A question as an ordered list of steps: each LM request, search, reading and comparison with its outcome.
 
 What a question spent, found and left out of prompts is read from the steps, and so are its record and its replay.
 """
@@ -62,7 +62,7 @@ class Dropped(_Part):
 
 
 class EpisodeStep(_Part):
-    """One request to the world outside the program, and what came of it.
+    """One request to the world outside the program, and its outcome.
 
     Attributes:
         place: among all steps of the question.

@@ -50,7 +50,7 @@ def use_lm_cache(address: str | None = None) -> None:
         cache = _ReplyCache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=str(folder))
         cache.disk_cache, cache.enable_disk_cache = store, True  # its own would be opened for nothing
         dspy.cache = cache
-    except Exception as error:  # of a damaged database, whatever comes of it
+    except Exception as error:  # a damaged database may raise anything
         raise QuestreeError(
             f"The LM's replies cannot be kept in {folder}: {getattr(error, 'strerror', None) or error}. Make room or "
             "the folder writable, delete it if it is damaged, or name another place: QUESTREE_CACHE."
@@ -134,8 +134,7 @@ class ReplyStore:
         self._opened.append(sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False))
         for setting in ("journal_mode = WAL", "synchronous = NORMAL"):  # a kill loses nothing
             self._do(f"PRAGMA {setting}")
-        columns = "number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, reply BLOB NOT NULL"
-        self._do(f"CREATE TABLE IF NOT EXISTS replies ({columns})")
+        self._do("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply BLOB NOT NULL)")
 
     def set(self, key: str, value: Any) -> bool:
         """Keep a reply, unless it repeats a secret; return whether it was kept."""

@@ -178,8 +178,8 @@ class RunPolicy(Limits):
         if asked and 2 * sum(outside.values()) >= asked:
             causes = ", ".join(f"{count} {cause}" for cause, count in outside.items())
             raise QuestreeError(
-                f"Of {asked} questions asked in compilation {sum(outside.values())} failed ({causes}), so what came "
-                "of it says nothing. Check the LM, its limits and the index, and run again: answered LM calls come "
+                f"Of {asked} questions asked in compilation {sum(outside.values())} failed ({causes}), so the result "
+                "says nothing. Check the LM, its limits and the index, and run again: answered LM calls come "
                 "from the cache."
             )
 

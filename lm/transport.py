@@ -5,7 +5,7 @@ comes now and then.
 
 DSPy takes a word for the end of a reply that it does not know for "stop", also where the reply was cut or broke off. Of
 an error, its client shows the message where OpenAI puts it, and nothing else. Other servers of its API put it
-elsewhere: Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a list. A prompt that is
+in other places: Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a list. A prompt that is
 too long could not be told from any other.
 
 What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone.

@@ -1,4 +1,4 @@
-"""Compile programs; save, load and serve what came of it."""
+"""Compile programs; save, load and serve the result."""
 
 from typing import TYPE_CHECKING
 

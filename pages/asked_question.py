@@ -66,7 +66,7 @@ class Reference(NamedTuple):
 
 
 class AnsweredQuestion(BaseModel):
-    """A question with what became of it.
+    """A question and how it ended.
 
     Attributes:
         state: where it stands; the last three are final.

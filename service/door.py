@@ -1,4 +1,4 @@
-"""Who may come in: this machine, or whoever brings the token; and no page of elsewhere may ask for them."""
+"""Who may come in: this machine, or whoever brings the token; and no page of another site may ask for them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HEADERS = {
 class PageAuth(RequestLimits):
     """The guard of pages and API: a browser may bring the token in a cookie, which `cookie_of` makes.
 
-    A page of elsewhere may lead here, but it cannot ask: what changes something must come from our own pages, or from
+    A page of another site may lead here, but it cannot ask: what changes something must come from our own pages, or from
     a program that brings the token.
     """
 
@@ -55,7 +55,7 @@ class PageAuth(RequestLimits):
         """Refuse whoever may not come in.
 
         Raises:
-            Refused: with 401 without the token, with 403 for a page of elsewhere.
+            Refused: with 401 without the token, with 403 for a page of another site.
         """
         headers, token = dict(scope["headers"]), self.limits.token
         if token is not None and brings_token(headers, token):

@@ -1,1 +1,1 @@
-"""Faults, kills, changed bytes, hostile texts and attacks: what is tried against Questree, and what came of it."""
+"""Faults, kills, changed bytes, hostile texts and attacks: what is tried against Questree, and what was found."""

@@ -104,7 +104,7 @@ def _replies(cache: Path) -> list[tuple[str, int]]:
     for file in sorted(cache.rglob("replies.db")):
         database = sqlite3.connect(file)
         with closing(database), suppress(sqlite3.OperationalError):  # killed before its table was made
-            found += database.execute("SELECT key, number FROM replies").fetchall()
+            found += database.execute("SELECT key, rowid FROM replies").fetchall()
     return found
 
 

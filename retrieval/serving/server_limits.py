@@ -120,7 +120,7 @@ class RequestLimits:
         return refused.response()
 
     def check_caller(self, scope: Scope) -> None:
-        """Refuse whoever does not bring the token; without one, what a browser sends for a page of elsewhere.
+        """Refuse whoever does not bring the token; without one, what a browser sends for a page of another site.
 
         Raises:
             Refused: with 401 or 403.
@@ -157,7 +157,7 @@ def brings_token(headers: Mapping[bytes, bytes], token: str) -> bool:
 
 
 def _check_page(headers: Mapping[bytes, bytes]) -> None:
-    """Refuse what a browser sends for a page of elsewhere; such a page can give its own name to this address.
+    """Refuse what a browser sends for a page of another site; such a page can give its own name to this address.
 
     Raises:
         Refused: if the request is for another host, or from a page of another.

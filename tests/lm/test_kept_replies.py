@@ -61,19 +61,19 @@ def test_a_server_is_not_answered_for_by_another_with_the_same_model(kept, tmp_p
 def test_a_reply_that_was_changed_is_not_used(kept, tmp_path, caplog):
     draw = random.Random(5)
     with rows(tmp_path) as database:
-        for number, reply in database.execute("SELECT number, reply FROM replies").fetchall():
+        for number, reply in database.execute("SELECT rowid, reply FROM replies").fetchall():
             at = draw.randrange(len(reply))
             other = reply[:at] + bytes([reply[at] ^ 1 << draw.randrange(8)]) + reply[at + 1 :]
-            database.execute("UPDATE replies SET reply = ? WHERE number = ?", (other, number))
+            database.execute("UPDATE replies SET reply = ? WHERE rowid = ?", (other, number))
         assert database.total_changes == len(kept)
     assert found(kept) == dict.fromkeys(kept)
     assert caplog.text.count("is not as it was kept") == 1
 
 
-@pytest.mark.parametrize("other", ["(SELECT reply FROM replies AS other WHERE other.number = 1)", "'a text'"])
+@pytest.mark.parametrize("other", ["(SELECT reply FROM replies AS other WHERE other.rowid = 1)", "'a text'"])
 def test_only_what_was_kept_for_this_key_is_taken_for_a_reply(other, kept, tmp_path, caplog):
     with rows(tmp_path) as database:
-        database.execute(f"UPDATE replies SET reply = {other} WHERE number > 1")
+        database.execute(f"UPDATE replies SET reply = {other} WHERE rowid > 1")
     assert [key for key, reply in found(kept).items() if reply is not None] == ["key 0"]
     assert "is not as it was kept" in caplog.text
 

@@ -51,6 +51,8 @@ def test_a_form_that_a_demonstration_shows_is_not_described_as_well():
     assert "`answers` (list[str]): all of them" in system
     assert system.endswith("Answer the question.")
     assert "[[ ##" not in system
+    unhashed = Asked.with_updated_fields("answers", type_=list[Annotated[str, ["of this test"]]])
+    assert "[[ ##" not in patient(dspy.ChatAdapter()).format(unhashed, [WHOLE], INPUTS)[0]["content"]
     described = Asked.with_updated_fields("answers", type_=list[Named])
     shown = {**WHOLE, "answers": [{"name": "Ada Hale"}]}
     assert patient(dspy.ChatAdapter()).format(described, [shown], INPUTS)[0]["content"].count("the whole name") == 1
