@@ -4,9 +4,9 @@ DSPy's client bounds only each wait for the next bytes. It would read an endless
 comes now and then.
 
 DSPy takes a word for the end of a reply that it does not know for "stop", also where the reply was cut or broke off. Of
-an error, its client shows the message where OpenAI puts it, and nothing else. Other servers of its API put it
-in other places: Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a list. A prompt that is
-too long could not be told from any other.
+an error, its client shows the message where OpenAI puts it, and nothing else. Others put it in other places:
+Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a list. A prompt that is too long
+could not be told from any other.
 
 What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone.
 """

@@ -35,8 +35,8 @@ _HEADERS = {
 class PageAuth(RequestLimits):
     """The guard of pages and API: a browser may bring the token in a cookie, which `cookie_of` makes.
 
-    A page of another site may lead here, but it cannot ask: what changes something must come from our own pages, or from
-    a program that brings the token.
+    A page of another site may lead here, but it cannot ask: what changes something must come from our own pages, or
+    from a program that brings the token.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
