@@ -11,31 +11,27 @@ from math import inf
 from time import monotonic
 from types import FrameType
 
+Handler = Callable[[int, FrameType | None], None]
 _INSTANT = 0.1  # seconds
 
 logger = logging.getLogger(__name__)
 
 
-def once_an_instant(act: Callable[[], None]) -> Callable[[int, FrameType | None], None]:
-    """Return a handler of signals that acts once for those that come in the same instant.
+def once_an_instant(handle: Handler) -> Handler:
+    """Return a handler of signals that handles those once that come in the same instant.
 
     What started a command may pass on the Ctrl-C that the terminal sent to both. A second `KeyboardInterrupt` that
     comes while the first one unwinds can break the locks of Python's own threading and logging.
     """
     last = -inf
 
-    def handle(number: int, frame: FrameType | None) -> None:
+    def handle_first(number: int, frame: FrameType | None) -> None:
         nonlocal last
         before, last = last, monotonic()
         if last - before > _INSTANT:
-            act()
+            handle(number, frame)
 
-    return handle
-
-
-def interrupt() -> None:
-    """Raise what Ctrl-C raises."""
-    raise KeyboardInterrupt
+    return handle_first
 
 
 class Stop:
@@ -64,18 +60,18 @@ def stoppable() -> Iterator[Stop]:
     """
     stop = Stop()
 
-    def pressed() -> None:
+    def pressed(number: int, frame: FrameType | None) -> None:
         if stop.wanted:
-            interrupt()
+            raise KeyboardInterrupt
         stop.wanted = True
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    handler = once_an_instant(pressed)
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    once = once_an_instant(pressed)
+    before = {number: signal.signal(number, once) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        for number, old in before.items():
-            signal.signal(number, old if old is not None else signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..common.errors import QuestreeError
-from ..evaluation.interruption import interrupt, once_an_instant
+from ..evaluation.interruption import once_an_instant
 from .options import as_command
 from .screen import Screen, echo
 
@@ -123,7 +123,7 @@ def _shown(text: str) -> str:
 
 def main() -> None:
     """Run a command. A mistake that the user can put right is one line and exit code 2."""
-    interrupted = once_an_instant(interrupt)
+    interrupted = once_an_instant(signal.default_int_handler)
     for number in (signal.SIGINT, signal.SIGTERM):  # what stops a process stops it as Ctrl-C does
         signal.signal(number, interrupted)
     debug = "--debug" in sys.argv
