@@ -143,7 +143,7 @@ async def listed(
 
 @routes.get("/runs/compare")
 async def compare(run: Annotated[list[str], Query()] = []) -> Response:  # noqa: B006
-    """Lead to the comparison of runs that were ticked."""
+    """Return the way to the comparison of runs that were ticked."""
     if not run:
         raise Refused(400, "tick two runs or more", "invalid_request")
     return RedirectResponse(f"/runs/{'+'.join(run)}/index.html", 303)
@@ -151,7 +151,7 @@ async def compare(run: Annotated[list[str], Query()] = []) -> Response:  # noqa:
 
 @routes.get("/runs/{keys}")
 async def first_page(request: Request) -> Response:
-    """Lead to the first page of some runs."""
+    """Return the way to the first page of some runs."""
     return RedirectResponse(f"{request.url.path}/index.html", 307)
 
 

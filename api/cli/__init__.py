@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..common.errors import QuestreeError
 from ..evaluation.interruption import once_an_instant
-from .options import as_command
+from .options import as_command, described_arguments
 from .screen import Screen, echo
 
 COMMANDS = (
@@ -72,7 +72,8 @@ def _about(command: str) -> str:
     """Return the docstring of a command's function, or of the file where several stand in it."""
     tree = ast.parse(Path(__file__).with_name(f"{_file(command)}.py").read_text(encoding="utf-8"))
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _function(command)]
-    return ast.get_docstring(functions[0] if functions else tree) or ""
+    about, _ = described_arguments(ast.get_docstring(functions[0] if functions else tree) or "")
+    return about
 
 
 app = typer.Typer(

@@ -20,22 +20,22 @@ Style = Literal["short", "yes-no", "label", "two-label", "long"]
 
 def ask(
     settings: Annotated[RunSettings, "task seed LM LIMITS PARTS CODE tracking_uri"],
-    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
-    program: Annotated[
-        str | None,
-        typer.Option(
-            help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://… Default: searchain."
-        ),
-    ] = None,
-    style: Annotated[Style, typer.Option(help="The form of the answer.")] = "short",
-    form: Annotated[
-        Form, typer.Option("--format", help="What to print: text grows as it is reasoned; html is a page.")
-    ] = "text",
+    question: str,
+    program: str | None = None,
+    style: Style = "short",
+    form: Annotated[Form, typer.Option("--format")] = "text",
     as_json: options.AsJson = False,
     set_: options.ProgramSettings = None,
     out: options.Out = None,
 ) -> None:
-    """Answer one question and show how."""
+    """Answer one question and show how.
+
+    Args:
+        question: The question, in your own words.
+        program: A program's name, or a compiled one's folder, runs:/…, models:/… or hf://… Default: searchain.
+        style: The form of the answer.
+        form: What to print: text grows as it is reasoned; html is a page.
+    """
     if as_json and form not in ("text", "json"):
         raise QuestreeError(f"--json is --format json; leave --format {form} out, or --json.")
     form = "json" if as_json else form

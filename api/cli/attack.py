@@ -19,36 +19,27 @@ if TYPE_CHECKING:
 
 def attack(
     settings: Annotated[RunSettings, "- defence rerank tracking_uri CLUSTER"],
-    programs: Annotated[
-        list[str], typer.Argument(help="Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…")
-    ],
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="poison: passages that argue for a wrong answer; keywords: the same, in another order of words; "
-            "injection: orders in genuine passages (task-irrelevant, task-relevant, targeted). Repeat it for several. "
-            "Default: poison."
-        ),
-    ] = None,
-    planted: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Passages to plant for each question; repeat it for several numbers. Default: 5."),
-    ] = None,
-    defence: Annotated[
-        list[str] | None, typer.Option(help="none, agreement or reader; repeat it for a row of each. Default: none.")
-    ] = None,
-    writer: Annotated[
-        Literal["template", "lm"], typer.Option(help="Who writes the poison: templates, or the LM.")
-    ] = "template",
-    credulous: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="For the simulated LM: the share of claims and orders that it falls for."),
-    ] = None,
+    programs: list[str],
+    kind: list[str] | None = None,
+    planted: Annotated[list[int] | None, typer.Option(min=1)] = None,
+    defence: list[str] | None = None,
+    writer: Literal["template", "lm"] = "template",
+    credulous: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     as_json: options.AsJson = False,
 ) -> "AttackRun":
     """Plant passages against each question and count how often the attacker's answer is given.
 
     The same command goes on where it was interrupted.
+
+    Args:
+        programs: Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…
+        kind: poison: passages that argue for a wrong answer; keywords: the same, in another order of words; injection:
+            orders in genuine passages (task-irrelevant, task-relevant, targeted). Repeat it for several. Default:
+            poison.
+        planted: Passages to plant for each question; repeat it for several numbers. Default: 5.
+        defence: none, agreement or reader; repeat it for a row of each. Default: none.
+        writer: Who writes the poison: templates, or the LM.
+        credulous: For the simulated LM: the share of claims and orders that it falls for.
     """
     from ..evaluation.attacks import Attack
     from ..evaluation.attacks import attack as attacked

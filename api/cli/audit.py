@@ -11,14 +11,15 @@ from .screen import echo, print_figures, print_json
 
 def audit(
     settings: Annotated[RunSettings, "split limit seed retriever out"],
-    task: Annotated[
-        str | None, typer.Argument(help="Task by name, or a JSONL file of questions. Default: that of the settings.")
-    ] = None,
+    task: Annotated[str | None, typer.Argument()] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show which questions of a task the corpus of an index can answer at all.
 
     The ids of the others are written to a file, which evaluate and compare take: --leave-out FILE.
+
+    Args:
+        task: Task by name, or a JSONL file of questions. Default: that of the settings.
     """
     from ..common.files import alone_in, write_atomically
     from ..evaluation.audit import audit as audited

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
-
 from ..settings import RunSettings
 from . import options
 from .screen import SIMULATED, echo, print_figures, print_json
@@ -19,10 +17,8 @@ def calibrate_reader(
     settings: Annotated[
         RunSettings, "task split limit seed lm api_base temperature adapter retriever concurrency BUDGET out"
     ],
-    reader: Annotated[str, typer.Argument(help="A reader's folder, a DPR reader by name, or 'lm'.")],
-    test_split: Annotated[
-        str, typer.Option(help="Split of the same tasks to score the new threshold on; 'none' for no such score.")
-    ] = "test",
+    reader: str,
+    test_split: str = "test",
     as_json: options.AsJson = False,
 ) -> None:
     """Choose a reader's threshold (theta) by F1 of "does this passage answer it", and store it with the reader.
@@ -30,6 +26,10 @@ def calibrate_reader(
     Each question is read with its own passage and with one that does not answer: the highest that --retriever finds,
     or another question's. A folder keeps its own threshold; for a reader by name and for the LM, --out (default: a
     folder under readers/) becomes a folder that --reader takes. A plot of the scores lies beside the threshold.
+
+    Args:
+        reader: A reader's folder, a DPR reader by name, or 'lm'.
+        test_split: Split of the same tasks to score the new threshold on; 'none' for no such score.
     """
     from ..readers import Readers
     from .progress import progress_bars
@@ -57,15 +57,17 @@ def calibrate_reader(
 
 def calibrate_duplicates(
     settings: Annotated[RunSettings, "retriever out"],
-    check: Annotated[str, typer.Argument(help="'retriever', or a cross-encoder by name or folder.")],
-    pairs: Annotated[
-        Path, typer.Argument(help="TSV, CSV or JSONL with question1, question2, is_duplicate (Quora's form).")
-    ],
+    check: str,
+    pairs: Path,
 ) -> None:
     """Choose the threshold (by F1) from which two queries count as the same, and store it with the check.
 
     The threshold is chosen on one half of the pairs and scored on the other. A cross-encoder's folder keeps its own;
     else --out (default: a folder under duplicates/) becomes a folder that --duplicates takes.
+
+    Args:
+        check: 'retriever', or a cross-encoder by name or folder.
+        pairs: TSV, CSV or JSONL with question1, question2, is_duplicate (Quora's form).
     """
     from ..readers import Readers
     from .progress import progress_bars
@@ -82,14 +84,16 @@ def calibrate_duplicates(
 
 def calibrate_links(
     settings: Annotated[RunSettings, "limit seed retriever"],
-    task: Annotated[str, typer.Argument(help="A task, or a file of questions, with their gold passages.")],
-    test_split: Annotated[
-        str, typer.Option(help="Split to measure the new choice on; it is trained on the others.")
-    ] = "test",
+    task: str,
+    test_split: str = "test",
 ) -> None:
     """Train the choice of linked: on your own questions, and keep it beside the links, where it is used from then on.
 
     It takes minutes on one core; no LM is asked. --retriever is linked:INDEX.
+
+    Args:
+        task: A task, or a file of questions, with their gold passages.
+        test_split: Split to measure the new choice on; it is trained on the others.
     """
     from ..data import load_task
     from ..retrieval import LinkedRetriever, open_retriever

@@ -13,25 +13,11 @@ from .screen import echo, print_json
 
 def compare(
     settings: RunSettings,
-    programs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Programs' names, with settings if need be (searchain:preset=paper,k=5), or compiled ones' folders, "
-            "runs:/…, models:/… or hf://…; the first is the baseline."
-        ),
-    ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(help="Compare one program under several values of this setting; repeat it for combinations."),
-    ] = None,
-    value: Annotated[
-        list[str] | None,
-        typer.Option(help="With --over: a value; repeat it. Default: every value, if the setting's type lists them."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="With --over: a setting that all have.")
-    ] = None,
+    programs: Annotated[list[str] | None, typer.Argument()] = None,
+    all_: bool = False,
+    over: list[str] | None = None,
+    value: list[str] | None = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE")] = None,
     metric: options.Metrics = None,
     judge: options.Judge = None,
     details: options.Details = False,
@@ -43,6 +29,14 @@ def compare(
     are compared with the first; with --over, what the program has by default is the first, if it is among
     the values. The same command goes on where it was interrupted. By default its folder is one for each task, LM,
     retriever, defence, reader and duplicate check: what another comparison has asked is not asked again.
+
+    Args:
+        programs: Programs' names, with settings if need be (searchain:preset=paper,k=5), or compiled ones' folders,
+            runs:/…, models:/… or hf://…; the first is the baseline.
+        all_: Add every registered program.
+        over: Compare one program under several values of this setting; repeat it for combinations.
+        value: With --over: a value; repeat it. Default: every value, if the setting's type lists them.
+        set_: With --over: a setting that all have.
     """
     from ..evaluation import compare as compared
     from ..evaluation.identity import lm_facts

@@ -16,34 +16,13 @@ if TYPE_CHECKING:
 
 def compile(
     settings: RunSettings,
-    program: Annotated[str | None, typer.Argument(help="A program's name. Default: the settings'.")] = None,
-    optimizer: Annotated[
-        str | None,
-        typer.Option(
-            help="annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, "
-            "gepa, copro, auto-cot, knn-few-shot, ensemble, bootstrap-finetune, better-together, or another of "
-            "`questree list optimizers`. Default: the program's own, for most bootstrap-random-search."
-        ),
-    ] = None,
-    optimizer_set: Annotated[
-        list[str] | None,
-        typer.Option("--optimizer-set", metavar="NAME=VALUE", help="A setting of the optimizer; repeat it."),
-    ] = None,
-    train_limit: Annotated[
-        int | None, typer.Option(min=2, help="At most so many training questions. Default: all.")
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            metavar="annotations|PROGRAM",
-            help="What makes the demonstrations: the annotations of the questions, or a compiled program. "
-            "Default: the program itself.",
-        ),
-    ] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric by name. Default: the task's; F1 for cover-EM.")] = None,
-    register: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Put the program into MLflow's registry under this name.")
-    ] = None,
+    program: Annotated[str | None, typer.Argument()] = None,
+    optimizer: str | None = None,
+    optimizer_set: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")] = None,
+    train_limit: Annotated[int | None, typer.Option(min=2)] = None,
+    teacher: Annotated[str | None, typer.Option(metavar="annotations|PROGRAM")] = None,
+    metric: str | None = None,
+    register: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     set_: options.ProgramSettings = None,
     details: options.Details = False,
 ) -> "Compiled":
@@ -51,6 +30,18 @@ def compile(
 
     --split and --limit are of the questions that it is scored on; it is compiled on the training questions. The same
     command goes on where it was interrupted.
+
+    Args:
+        program: A program's name. Default: the settings'.
+        optimizer: annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba,
+            gepa, copro, auto-cot, knn-few-shot, ensemble, bootstrap-finetune, better-together, or another of `questree
+            list optimizers`. Default: the program's own, for most bootstrap-random-search.
+        optimizer_set: A setting of the optimizer; repeat it.
+        train_limit: At most so many training questions. Default: all.
+        teacher: What makes the demonstrations: the annotations of the questions, or a compiled program. Default: the
+            program itself.
+        metric: Metric by name. Default: the task's; F1 for cover-EM.
+        register: Put the program into MLflow's registry under this name.
     """
     from ..experiment import Experiment
     from ..metrics import metric as metric_named

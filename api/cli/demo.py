@@ -4,9 +4,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ..settings import RunSettings
 from .screen import Screen, echo
@@ -15,12 +12,16 @@ QUESTION = "Which river flows by the native city of the composer of The Magic Fl
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for everything it makes.")] = Path("runs/demo"),
-    reader: Annotated[str, typer.Option(help="'lm', or a reader's folder (`questree train-reader`).")] = "lm",
+    out: Path = Path("runs/demo"),
+    reader: str = "lm",
 ) -> None:
     """Run SearChain on the bundled questions: index, score, compile, score again, track, save, load and ask.
 
     Retrieval, compilation and tracking are real; the LM is simulated. A second run reuses what the first one made.
+
+    Args:
+        out: Folder for everything it makes.
+        reader: 'lm', or a reader's folder (`questree train-reader`).
     """
     from ..common.files import write_atomically
     from ..data import MINI_CORPUS

@@ -16,15 +16,16 @@ def evaluate(
     metric: options.Metrics = None,
     judge: options.Judge = None,
     set_: options.ProgramSettings = None,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="Ask everything so often, with an LM that samples (--temperature).")
-    ] = 1,
+    repeats: Annotated[int, typer.Option(min=1)] = 1,
     details: options.Details = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a program every question of a split and score it.
 
     The same command goes on where it was interrupted.
+
+    Args:
+        repeats: Ask everything so often, with an LM that samples (--temperature).
     """
     from ..evaluation import repeat
     from ..evaluation.comparison.comparison import evaluate_tracked

@@ -1,23 +1,22 @@
 """questree export"""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ..common.errors import QuestreeError
 from .screen import echo
 
 
 def export(
-    sources: Annotated[
-        list[Path], typer.Argument(help="A capsule, or folders of evaluations, comparisons or ablations.")
-    ],
-    out: Annotated[Path, typer.Option(help="The folder to write; it must be new, or empty.")] = Path("site"),
+    sources: list[Path],
+    out: Path = Path("site"),
 ) -> None:
     """Write runs as pages: the comparison, lists of questions, each answer with its reasoning, prompts and passages.
 
     The pages are files that link to one another. They hold no script, ask nothing of a network, and open from a folder.
+
+    Args:
+        sources: A capsule, or folders of evaluations, comparisons or ablations.
+        out: The folder to write; it must be new, or empty.
     """
     from shutil import copy
 

@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 def fetch(
-    task: Annotated[str, typer.Argument(help="A task's name; `questree list tasks` lists them.")],
-    from_: Annotated[
-        list[Path] | None,
-        typer.Option("--from", help="A file as the task's authors publish it, instead of the hub; repeat it."),
-    ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Fetch again what is already here.")] = False,
-    train_limit: Annotated[
-        int,
-        typer.Option(min=0, help="Training questions to keep, a sample; 0 keeps all, and every command reads all."),
-    ] = 5_000,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out rows that cannot be read, and say how many.")
-    ] = False,
+    task: str,
+    from_: list[Path] | None = None,
+    update: bool = False,
+    train_limit: Annotated[int, typer.Option(min=0)] = 5_000,
+    skip_bad: bool = False,
 ) -> None:
-    """Get a task's questions for --task, and its paragraphs as a corpus for `questree index`."""
+    """Get a task's questions for --task, and its paragraphs as a corpus for `questree index`.
+
+    Args:
+        task: A task's name; `questree list tasks` lists them.
+        from_: A file as the task's authors publish it, instead of the hub; repeat it.
+        update: Fetch again what is already here.
+        train_limit: Training questions to keep, a sample; 0 keeps all, and every command reads all.
+        skip_bad: Leave out rows that cannot be read, and say how many.
+    """
     from rich.progress import Progress, SpinnerColumn
 
     from ..data import fetch_task

@@ -17,59 +17,41 @@ if TYPE_CHECKING:
 
 
 def index(
-    corpus: Annotated[
-        Path,
-        typer.Argument(
-            help="Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or "
-            "folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one."
-        ),
-    ],
-    out: Annotated[Path | None, typer.Option(help="Folder of the index.")] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION "
-            "without a server.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            help="Kind of index; all of them: questree list retrievers. "
-            "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
-        ),
-    ] = "auto",
-    checkpoint: Annotated[
-        str | None, typer.Option(help="The kind's encoder, by name or folder. Default: one made from MiniLM, offline.")
-    ] = None,
-    form: Annotated[str | None, typer.Option("--format", help="Format of the corpus. Default: recognised.")] = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the kind, nbits=2 of colbert; repeat it."),
-    ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            help="Cluster whose workers encode, one a GPU: 'ray' starts one on this machine; ray://HOST:10001."
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Workers on the cluster of --on. Default: one for each GPU, or for four cores."),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read; say so.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the index that is there.")] = False,
-    add: Annotated[
-        bool, typer.Option("--add", help="Add to the index that is there, as if it were built from all passages.")
-    ] = False,
-    links: Annotated[
-        bool, typer.Option("--links", help="Make its links too, beside it (OUT.links), for --retriever linked:OUT.")
-    ] = False,
+    corpus: Path,
+    out: Path | None = None,
+    engine: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
+    kind: str = "auto",
+    checkpoint: str | None = None,
+    form: Annotated[str | None, typer.Option("--format")] = None,
+    values: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE")] = None,
+    on: str | None = None,
+    workers: Annotated[int | None, typer.Option(min=1)] = None,
+    skip_bad: bool = False,
+    overwrite: bool = False,
+    add: bool = False,
+    links: bool = False,
 ) -> None:
     """Make an index of a corpus, for the --retriever of every command.
 
     The same command goes on where it was interrupted.
+
+    Args:
+        corpus: Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or
+            folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one.
+        out: Folder of the index.
+        engine: Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION
+            without a server.
+        kind: Kind of index; all of them: questree list retrievers. auto is exact late interaction up to 5,000 passages,
+            else gather and rerank (rerank).
+        checkpoint: The kind's encoder, by name or folder. Default: one made from MiniLM, offline.
+        form: Format of the corpus. Default: recognised.
+        values: A setting of the kind, nbits=2 of colbert; repeat it.
+        on: Cluster whose workers encode, one a GPU: 'ray' starts one on this machine; ray://HOST:10001.
+        workers: Workers on the cluster of --on. Default: one for each GPU, or for four cores.
+        skip_bad: Leave out lines that cannot be read; say so.
+        overwrite: Replace the index that is there.
+        add: Add to the index that is there, as if it were built from all passages.
+        links: Make its links too, beside it (OUT.links), for --retriever linked:OUT.
     """
 
     from ..data import MINI_CORPUS

@@ -1,9 +1,7 @@
 """questree list"""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..common.errors import QuestreeError
 from . import options
@@ -34,12 +32,14 @@ _ANY_KIND = (
 
 
 def list_(
-    what: Annotated[
-        Literal["programs", "metrics", "optimizers", "tasks", "retrievers"], typer.Argument(help="What to list.")
-    ],
+    what: Literal["programs", "metrics", "optimizers", "tasks", "retrievers"],
     as_json: options.AsJson = False,
 ) -> None:
-    """List the programs, metrics, optimizers, tasks or retrievers that options can name."""
+    """List the programs, metrics, optimizers, tasks or retrievers that options can name.
+
+    Args:
+        what: What to list.
+    """
     if what == "tasks":
         _list_tasks(as_json)
         return

@@ -4,8 +4,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Annotated
 
-import typer
-
 from ..common.errors import needs_extra
 from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
@@ -16,15 +14,21 @@ from .serve import SERVED, service_of
 
 def mcp(
     settings: Annotated[RunSettings, SERVED],
-    programs: Annotated[list[str], typer.Argument(help="Programs, as for `questree serve`.")],
-    http: Annotated[bool, typer.Option("--http", help="Serve at an address, not on stdin and stdout.")] = False,
+    programs: list[str],
+    http: bool = False,
     host: options.Host = "127.0.0.1",
     port: options.Port = 8090,
     token_file: options.TokenFile = None,
     behind_proxy: options.BehindProxy = False,
-    questions: Annotated[Path, typer.Option(help="Folder in which every question is kept.")] = Path("runs/questions"),
+    questions: Path = Path("runs/questions"),
 ) -> None:
-    """Serve programs to agents, by the Model Context Protocol: the tools ask and search, and passages as resources."""
+    """Serve programs to agents, by the Model Context Protocol: the tools ask and search, and passages as resources.
+
+    Args:
+        programs: Programs, as for `questree serve`.
+        http: Serve at an address, not on stdin and stdout.
+        questions: Folder in which every question is kept.
+    """
     of_address = (host, port, token_file, behind_proxy) != ("127.0.0.1", 8090, None, False)
     said = "--host, --port, --token-file and --behind-proxy are of an address: add --http"
     options.refuse((of_address and not http, said))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -69,13 +71,16 @@ _Config = Annotated[
 def as_command(function: Callable[..., object]) -> Callable[..., None]:
     """Return a function that typer makes a command of: it takes the fields of models in place of the models.
 
-    Of `RunSettings`, ``Annotated[RunSettings, "task LM"]`` takes some fields (`questree.settings.chosen`). Annotations
-    are taken as they are: ``from __future__ import annotations`` does not stand in the file.
+    A parameter without a default is an argument and another one an option, unless its annotation says so itself. Its
+    help stands under ``Args:`` in the docstring, or with an annotation that several commands share. Of `RunSettings`,
+    ``Annotated[RunSettings, "task LM"]`` takes some fields (`questree.settings.chosen`). Annotations are taken as they
+    are: ``from __future__ import annotations`` does not stand in the file.
     """
     from pydantic import BaseModel
 
     from ..settings import RunSettings, checked, chosen, run_settings
 
+    about, helps = described_arguments(function.__doc__ or "")
     models: dict[str, tuple[type[BaseModel], list[str]]] = {}
     options: dict[str, inspect.Parameter] = {}
     settings: dict[str, inspect.Parameter] = {}
@@ -83,7 +88,8 @@ def as_command(function: Callable[..., object]) -> Callable[..., None]:
     for name, parameter in inspect.signature(function).parameters.items():
         kind, *words = get_args(parameter.annotation) or (parameter.annotation,)
         if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-            options[name] = parameter.replace(kind=keyword)
+            annotation = _with_help(parameter, helps[name]) if name in helps else parameter.annotation
+            options[name] = parameter.replace(kind=keyword, annotation=annotation)
             continue
         fields = chosen(" ".join(words)) if kind is RunSettings else words or list(kind.model_fields)
         models[name] = kind, [*fields, *(["config"] if kind is RunSettings else [])]
@@ -102,10 +108,33 @@ def as_command(function: Callable[..., object]) -> Callable[..., None]:
         function(**made, **given)
 
     parameters = [*options.values(), *settings.values()]
-    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__name__, run.__doc__ = function.__name__, about
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def described_arguments(docstring: str) -> tuple[str, dict[str, str]]:
+    """Return what a docstring says of its function, and of each argument by name."""
+    about, _, listed = inspect.cleandoc(docstring).partition("\n\nArgs:\n")
+    return about, {
+        name: " ".join(text.split()) for name, text in re.findall(r"(?m)^ {4}(\w+): (.+(?:\n {5}.+)*)", listed)
+    }
+
+
+def _with_help(parameter: inspect.Parameter, text: str) -> Any:
+    """Return the annotation that makes a parameter an argument or an option of a command, with this help."""
+    kind, *given = (
+        get_args(parameter.annotation) if get_origin(parameter.annotation) is Annotated else [parameter.annotation]
+    )
+    if given:
+        told = copy(given[0])
+    elif parameter.default is parameter.empty:
+        told = typer.Argument()
+    else:
+        told = typer.Option(f"--{parameter.name.rstrip('_').replace('_', '-')}")
+    told.help = text
+    return Annotated[kind, told]
 
 
 def _option(field: Any, panel: str | None) -> Any:

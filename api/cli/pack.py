@@ -2,20 +2,20 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
-
-import typer
 
 from .screen import echo
 
 
 def pack(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Folders of evaluations, comparisons or ablations; all runs in them are taken.")
-    ],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("study.capsule"),
+    runs: list[Path],
+    out: Path = Path("study.capsule"),
 ) -> None:
-    """Put runs into one file, with all that the LM and the index said: anyone can replay it, offline."""
+    """Put runs into one file, with all that the LM and the index said: anyone can replay it, offline.
+
+    Args:
+        runs: Folders of evaluations, comparisons or ablations; all runs in them are taken.
+        out: The file to write.
+    """
     from ..evaluation.capsule import pack as packed
 
     facts = packed(runs, out)

@@ -18,23 +18,21 @@ if TYPE_CHECKING:
 def prompts(
     settings: Annotated[RunSettings, "adapter"],
     program: options.Program = None,
-    other: Annotated[
-        str | None, typer.Argument(help="Another program: show what differs in its prompts, as a diff.")
-    ] = None,
-    predictor: Annotated[
-        str | None, typer.Option(help="Only the predictors whose names hold this. Default: all of them.")
-    ] = None,
+    other: Annotated[str | None, typer.Argument()] = None,
+    predictor: str | None = None,
     set_: options.ProgramSettings = None,
-    allow_code: Annotated[
-        list[str] | None,
-        typer.Option(help="A program of another package that the compiled one may name, as package:name; repeat it."),
-    ] = None,
+    allow_code: list[str] | None = None,
     out: options.Out = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write an HTML page to this file; two programs side by side.", dir_okay=False)
-    ] = None,
+    page: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
 ) -> None:
-    """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two."""
+    """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two.
+
+    Args:
+        other: Another program: show what differs in its prompts, as a diff.
+        predictor: Only the predictors whose names hold this. Default: all of them.
+        allow_code: A program of another package that the compiled one may name, as package:name; repeat it.
+        page: Write an HTML page to this file; two programs side by side.
+    """
     options.refuse((out and page, "--page writes a page, and --out a text: leave one of them out"))
     import dspy
 

@@ -4,8 +4,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
-
 from ..settings import RunSettings
 from . import options
 from .screen import echo, print_json
@@ -14,12 +12,15 @@ from .screen import echo, print_json
 def recheck(
     # changed signatures are what is looked at
     settings: Annotated[RunSettings, "- split limit leave_out TRACKING CLUSTER allow_changed_signatures"],
-    artifact: Annotated[str, typer.Argument(help="The folder `program` that `questree compile` wrote.")],
+    artifact: str,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a compiled program its dev questions again, after an upgrade of DSPy, of the model or of the prompts.
 
     Show the score then and now, their paired difference, and the prompts that changed.
+
+    Args:
+        artifact: The folder `program` that `questree compile` wrote.
     """
     from ..evaluation.identity import digest, run_identity, versions
     from ..experiment import Experiment

@@ -28,19 +28,20 @@ def replay(
         "- split limit leave_out reader duplicates defence TRACKING adapter allow_changed_signatures CLUSTER",
     ],
     context: typer.Context,
-    capsule: Annotated[Path, typer.Argument(help="A file of `questree pack`.")],
-    question: Annotated[
-        str | None, typer.Option(help="The id of a question: show everything that differs in it.")
-    ] = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Ask the LM of --lm again, and report what became of score and answers.")
-    ] = False,
+    capsule: Path,
+    question: str | None = None,
+    live: bool = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a capsule's questions by the code that is installed here: no LM and no index is asked, unless --live.
 
     Exit code 1 if a record differs; then it says for each prompt what changed, and for each question where first.
     With --live, searches find the passages of the capsule; for new queries, name an index with --retriever.
+
+    Args:
+        capsule: A file of `questree pack`.
+        question: The id of a question: show everything that differs in it.
+        live: Ask the LM of --lm again, and report what became of score and answers.
     """
     from ..evaluation.stored_runs import open_runs
 

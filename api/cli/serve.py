@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
-import typer
-
 from ..common.errors import QuestreeError, needs_extra
 from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
@@ -25,31 +23,23 @@ SERVED = "task seed LM LIMITS PARTS CODE TRACKING"
 def serve(
     settings: Annotated[RunSettings, SERVED],
     limits: Annotated[ServiceLimits, "max_running", "max_queued", "per_client", "follow_ups"],
-    programs: Annotated[
-        list[str],
-        typer.Argument(
-            help="Programs by name, or compiled ones: folders, runs:/…, models:/… or hf://…. NAME=PROGRAM names one."
-        ),
-    ],
+    programs: list[str],
     host: options.Host = "127.0.0.1",
     port: options.Port = 8080,
     token_file: options.TokenFile = None,
     behind_proxy: options.BehindProxy = False,
-    questions: Annotated[Path, typer.Option(help="Folder in which every question is kept, for its permalink.")] = Path(
-        "runs/questions"
-    ),
-    runs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Runs to show as well: a folder, a capsule, or 'mlflow' for those that are tracked; repeat it."
-        ),
-    ] = None,
-    mlflow_ui: Annotated[
-        str | None,
-        typer.Option(help="Address of MLflow's pages, to link runs and traces to. Default: the tracking URI's own."),
-    ] = None,
+    questions: Path = Path("runs/questions"),
+    runs: list[Path] | None = None,
+    mlflow_ui: str | None = None,
 ) -> None:
-    """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
+    """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included.
+
+    Args:
+        programs: Programs by name, or compiled ones: folders, runs:/…, models:/… or hf://…. NAME=PROGRAM names one.
+        questions: Folder in which every question is kept, for its permalink.
+        runs: Runs to show as well: a folder, a capsule, or 'mlflow' for those that are tracked; repeat it.
+        mlflow_ui: Address of MLflow's pages, to link runs and traces to. Default: the tracking URI's own.
+    """
     options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
     from ..evaluation import Tracking
     from ..experiment import Experiment

@@ -10,16 +10,20 @@ from .screen import echo
 
 
 def serve_retriever(
-    index: Annotated[str, typer.Argument(help="What to serve: an index's folder, or all else that --retriever takes.")],
+    index: str,
     host: options.Host = "127.0.0.1",
     port: options.Port = 8893,
     token_file: options.TokenFile = None,
-    max_passages: Annotated[
-        int, typer.Option(min=1, help="At most so many passages in an answer, of all its queries together.")
-    ] = 4_096,
-    max_bytes: Annotated[int, typer.Option(min=1_000, help="At most so many bytes in a request.")] = 4 * 2**20,
+    max_passages: Annotated[int, typer.Option(min=1)] = 4_096,
+    max_bytes: Annotated[int, typer.Option(min=1_000)] = 4 * 2**20,
 ) -> None:
-    """Serve an index to many workers: concurrent queries share a call. It also answers dspy.ColBERTv2."""
+    """Serve an index to many workers: concurrent queries share a call. It also answers dspy.ColBERTv2.
+
+    Args:
+        index: What to serve: an index's folder, or all else that --retriever takes.
+        max_passages: At most so many passages in an answer, of all its queries together.
+        max_bytes: At most so many bytes in a request.
+    """
     from ..retrieval import open_retriever
     from ..retrieval.serving.access import check_binding, read_token
 

@@ -24,23 +24,26 @@ Form = Literal["text", "mermaid", "html"]
 
 
 def show(
-    source: Annotated[
-        str, typer.Argument(help="An evaluation's folder; or a compiled program's folder, runs:/…, models:/… or hf://…")
-    ],
-    question: Annotated[
-        str | None, typer.Argument(help="The id of a question of the evaluation: show its tree.")
-    ] = None,
-    why: Annotated[
-        bool, typer.Option("--why", help="Show why the question failed: program, step, last prompt, last reply.")
-    ] = False,
-    form: Annotated[Form, typer.Option("--format", help="How to show a tree.")] = "text",
-    tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
+    source: str,
+    question: Annotated[str | None, typer.Argument()] = None,
+    why: bool = False,
+    form: Annotated[Form, typer.Option("--format")] = "text",
+    tracking_uri: str | None = None,
     details: options.Details = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help="Print each question's record and steps as a line.")] = False,
+    jsonl: bool = False,
 ) -> None:
-    """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores."""
+    """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores.
+
+    Args:
+        source: An evaluation's folder; or a compiled program's folder, runs:/…, models:/… or hf://…
+        question: The id of a question of the evaluation: show its tree.
+        why: Show why the question failed: program, step, last prompt, last reply.
+        form: How to show a tree.
+        tracking_uri: MLflow's tracking URI, for runs:/… and models:/…
+        jsonl: Print each question's record and steps as a line.
+    """
     from ..common.text import printable_json
     from ..evaluation.stored_runs import lines_of
 

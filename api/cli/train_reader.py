@@ -14,22 +14,24 @@ from .screen import echo, print_figures
 def train_reader(
     settings: Annotated[RunSettings, "task limit seed retriever tracking_uri out"],
     training: Annotated[TrainingSettings, "epochs", "batch_size", "learning_rate", "negatives", "window", "max_steps"],
-    encoder: Annotated[
-        str, typer.Option(help="A BERT-like encoder by name or folder; 'embedded' is MiniLM, offline.")
-    ] = "embedded",
-    split: Annotated[str, typer.Option(help="Split of the questions to train on, or several: train,test.")] = "train",
-    dev_split: Annotated[str, typer.Option(help="Split of the questions that choose the best weights.")] = "dev",
-    dev_limit: Annotated[int, typer.Option(min=1, help="At most so many of these questions.")] = 200,
-    minutes: Annotated[
-        float | None,
-        typer.Option(min=0.1, help="Stop after so many minutes; the same command goes on. Default: no end."),
-    ] = None,
+    encoder: str = "embedded",
+    split: str = "train",
+    dev_split: str = "dev",
+    dev_limit: Annotated[int, typer.Option(min=1)] = 200,
+    minutes: Annotated[float | None, typer.Option(min=0.1)] = None,
 ) -> None:
     """Train a reader (DPR's: span and relevance heads on an encoder) on questions that come with their passage.
 
     --task takes tasks (nq,squad), JSONL files with paragraphs, and .json files as SQuAD 1.1 or DPR publish them. With
     --retriever, the passages that do not answer are those that it ranks highest, else other questions' passages.
     The same command goes on where it was interrupted.
+
+    Args:
+        encoder: A BERT-like encoder by name or folder; 'embedded' is MiniLM, offline.
+        split: Split of the questions to train on, or several: train,test.
+        dev_split: Split of the questions that choose the best weights.
+        dev_limit: At most so many of these questions.
+        minutes: Stop after so many minutes; the same command goes on. Default: no end.
     """
     from ..evaluation.leak import refuse_leak
     from ..optimize import readers

@@ -17,13 +17,16 @@ from .screen import echo
 
 def ui(
     settings: Annotated[RunSettings, "tracking_uri"],
-    host: Annotated[str, typer.Option(help="Address of this machine to listen at.")] = "127.0.0.1",
+    host: str = "127.0.0.1",
     port: options.Port = 5000,
 ) -> None:
     """Show the tracked runs and traces in MLflow's pages, to this machine alone: they ask for no token.
 
     `mlflow ui` fetches a price list of LMs when it starts; without a network it can wait for it forever. Here it takes
     the list that is installed.
+
+    Args:
+        host: Address of this machine to listen at.
     """
     from ..evaluation.tracking_store import check_exists, without_password
     from ..retrieval.serving.access import is_loopback
