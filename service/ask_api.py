@@ -20,6 +20,9 @@ from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .questions import Ended, PendingQuestion, Service
 
+SIGN_OF_LIFE = format_sse_event(comment="")
+"""It keeps a connection open and says nothing."""
+
 
 class AskRequest(BaseModel):
     """A question for a program.
@@ -133,7 +136,7 @@ async def asked_before(id: str, request: Request, service: Served) -> AskReply:
 async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[bytes]:
     async with aclosing(question.follow()) as events:
         async for told in events:
-            yield b"".join(_as_event(number, event, request) for number, event in told) or sign_of_life()
+            yield b"".join(_as_event(number, event, request) for number, event in told) or SIGN_OF_LIFE
 
 
 def _as_event(number: int, event: Event, request: Request) -> bytes:
@@ -173,8 +176,3 @@ def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
 def sent(data: str, *, event: str | None = None, id: str | None = None) -> bytes:
     """Return a server-sent event."""
     return format_sse_event(data_str=data, event=event, id=id)
-
-
-def sign_of_life() -> bytes:
-    """Return what keeps a connection open and says nothing."""
-    return format_sse_event(comment="")

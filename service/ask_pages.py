@@ -1,4 +1,4 @@
-"""The routes of the pages: the form, a question's page and what changes on it, stop, and the token's form."""
+"""The routes of the pages: the form, a question's page and what changes on it, stop, prompts, and the token's form."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from ..evaluation.traces import judge
 from ..pages import as_html
 from ..pages import question_page as pages
 from ..pages.asked_question import AskedQuestion
+from ..pages.prompts_page import prompts_page
+from ..programs import Program
+from ..programs.composed import Composed
 from ..programs.program import MAX_QUESTION_CHARACTERS
+from ..programs.prompts import rendered_prompts
+from ..programs.registry import build_kind
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .ask_api import Client, Served, event_stream, sent, sign_of_life
+from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
 from .door import cookie_name, cookie_of
 from .questions import Ended, PendingQuestion
 
@@ -32,11 +37,7 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 async def found_question(id: str, service: Served) -> PendingQuestion | AskedQuestion:
-    """Return the question of this id.
-
-    Raises:
-        Refused: there is none.
-    """
+    """Return the question of this id; refuse one that there is none of."""
     found = service.find(id)
     if found is None:
         raise Refused(404, "there is no such question here; it may be one of another folder", "not_found")
@@ -48,11 +49,7 @@ Found = Annotated[PendingQuestion | AskedQuestion, Depends(found_question)]
 
 
 async def ended_question(found: Found) -> AskedQuestion:
-    """Return the question of this id.
-
-    Raises:
-        Refused: it has not ended, or there is none.
-    """
+    """Return the question of this id; refuse one that has not ended."""
     if isinstance(found, PendingQuestion):
         raise Refused(404, "the question has not ended yet", "not_found")
     return found
@@ -103,7 +100,7 @@ async def question_page(id: str, found: Found, service: Served) -> str:
     if not isinstance(found, PendingQuestion):
         return pages.question_page(found, service.names)
     with found.following():  # a page without scripts follows by being loaded again
-        return pages.question_page(found.now(), service.names, f"/questions/{id}/events?after={found.heard}")
+        return pages.question_page(found.now(), service.names, f"/questions/{id}/events?after={len(found.events)}")
 
 
 @routes.get("/questions/{id}/calls")
@@ -138,6 +135,26 @@ async def stop(id: str, found: Found) -> Response:
     return RedirectResponse(f"/questions/{id}", 303)
 
 
+@routes.get("/prompts")
+def first_prompts(service: Served) -> str:
+    """Return the page of the first program's prompts."""
+    return prompts(service.names[0], service)
+
+
+@routes.get("/prompts/{name:path}")
+def prompts(name: str, service: Served) -> str:
+    """Return the page of a program's prompts."""
+    program = service.programs.get(name)
+    if not isinstance(program, Program):
+        raise Refused(404, "no program of this name is served", "not_found")
+    shown, before = rendered_prompts(program), None
+    if not isinstance(program, Composed):  # its members were compiled apart from one another
+        before = rendered_prompts(build_kind(type(program), program.settings.model_dump()))
+    if before is None or [one.text for one in before] == [one.text for one in shown]:
+        return prompts_page(f"The prompts of {name}", shown, programs=service.names)
+    return prompts_page(f"What compilation changed in {name}", shown, before, programs=service.names)
+
+
 @routes.get("/login")
 async def login_page(then: str = "/") -> str:
     """Return the form that takes the token of a browser."""
@@ -168,7 +185,7 @@ async def _pieces(found: PendingQuestion | AskedQuestion, after: int) -> AsyncIt
                 kind = "end" if isinstance(last, Ended) else "piece"
                 yield sent(pages.progress(found.now()), event=kind, id=str(number))
             else:
-                yield sign_of_life()
+                yield SIGN_OF_LIFE
 
 
 def _check(question: str, style: str) -> None:
@@ -177,12 +194,12 @@ def _check(question: str, style: str) -> None:
     Raises:
         Refused: the question is empty or too long, or there is no such style.
     """
-    problem = ""
     if not question:
         problem = "The question is empty: write one."
     elif len(question) > MAX_QUESTION_CHARACTERS:
         problem = f"The question has {len(question):,} characters; {MAX_QUESTION_CHARACTERS:,} are the most."
     elif style not in get_args(AnswerStyle):
         problem = f"There is no answer style {style[:40]!r}."
-    if problem:
-        raise Refused(400, problem, "invalid_request")
+    else:
+        return
+    raise Refused(400, problem, "invalid_request")

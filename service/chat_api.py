@@ -20,7 +20,7 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown, Written, new_line
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .ask_api import Client, Served, event_stream, finished, permalink, sent, sign_of_life
+from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, finished, permalink, sent
 from .questions import PendingQuestion, Restated, Service
 
 
@@ -189,7 +189,7 @@ async def _chunks(question: PendingQuestion, request: Request, *, with_usage: bo
             if more := text.more(told):
                 yield _chunk(asked, {"content": more})
             elif not lines:
-                yield sign_of_life()
+                yield SIGN_OF_LIFE
     if (refused := refusal_of(asked)) is not None:
         yield sent(json.dumps(refused.body()))
     else:

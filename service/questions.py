@@ -106,6 +106,7 @@ class PendingQuestion:
         asked: all that is known of it by now.
         client: who asked.
         steps: what was asked for it outside the program.
+        events: what its followers hear, so far.
         followed: always True: a question that nobody follows is cancelled.
         patience: seconds that it goes on without a follower.
     """
@@ -116,7 +117,7 @@ class PendingQuestion:
         self.followed = True
         self.task: asyncio.Task[None] | None = None
         self._began = time.perf_counter()
-        self._events: list[Event] = []
+        self.events: list[Event] = []
         self._ended = False
         self._news = asyncio.Event()
         self._followers = 0
@@ -129,11 +130,6 @@ class PendingQuestion:
         if not self.asked.finished:
             self.asked.seconds = time.perf_counter() - self._began
         return self.asked
-
-    @property
-    def heard(self) -> int:
-        """Return the number of events so far."""
-        return len(self._events)
 
     def stop(self) -> None:
         """Stop the question: nothing more is asked for it."""
@@ -153,7 +149,7 @@ class PendingQuestion:
         """
         with self.following():
             while True:
-                if told := list(enumerate(self._events[after:], start=after)):
+                if told := list(enumerate(self.events[after:], start=after)):
                     after += len(told)
                     yield told
                 elif self._ended:
@@ -212,35 +208,26 @@ class PendingQuestion:
             self._restating = asked.spent
         self._tell(event)
 
-    def begin(self) -> None:
-        """Note that its turn has come."""
-        self.asked.state, self.asked.place = "running", None
-
     def done(self, said: dspy.Prediction) -> None:
         """Note what the program returned."""
         asked = self.asked
         asked.answer, asked.final_content, asked.references = said.answer, said.final_content, said.references
         asked.rests_on = said.get("rests_on")
-        asked.failure, asked.spent, asked.tree = said.failure, total([self._restating, said.spent]), said.tree
-        self.end("answered" if said.failure is None else "failed")
+        asked.spent, asked.tree = total([self._restating, said.spent]), said.tree
+        self.end("answered" if said.failure is None else "failed", said.failure)
 
-    def end(self, state: Literal["answered", "failed", "stopped"]) -> None:
-        """Note how it ended."""
-        self.now()
-        self.asked.state, self.asked.place, self.asked.doing, self.asked.writing = state, None, "", ""
+    def end(self, state: Literal["answered", "failed", "stopped"], failure: Failure | None = None) -> None:
+        """Note how it ended, and why there is no answer."""
+        asked = self.now()
+        asked.state, asked.failure, asked.place, asked.doing, asked.writing = state, failure, None, "", ""
 
     def tell_end(self) -> None:
         """Tell the followers that nothing more comes."""
         self._ended = True
         self._tell(Ended(asked=self.asked))
 
-    def fail(self, failure: Failure) -> None:
-        """Note why there is no answer."""
-        self.asked.failure = failure
-        self.end("failed")
-
     def _tell(self, event: Event) -> None:
-        self._events.append(event)
+        self.events.append(event)
         self._news.set()
         self._news = asyncio.Event()
 
@@ -377,14 +364,16 @@ class Service:
                 async with turn:
                     await self._run(question, conversation)
             if time_left.cancelled_caught:
-                question.fail(Failure(cause="deadline", message=f"there was no answer within {seconds:g} s"))
+                late = Failure(cause="deadline", message=f"there was no answer within {seconds:g} s")
+                question.end("failed", late)
         except asyncio.CancelledError:
             question.end("stopped")
         except CallFailedError as error:
-            question.fail(error.failure)
+            question.end("failed", error.failure)
         except Exception as error:
             logger.exception("A question failed.")
-            question.fail(Failure(cause="error", message=f"{type(error).__name__}: {first_line(error)}"))
+            fault = Failure(cause="error", message=f"{type(error).__name__}: {first_line(error)}")
+            question.end("failed", fault)
         with anyio.CancelScope(shield=True):
             await self._keep(question)
 
@@ -397,8 +386,8 @@ class Service:
         question.tell_end()
 
     async def _run(self, question: PendingQuestion, conversation: Sequence[str]) -> None:
-        question.begin()
         asked = question.asked
+        asked.state, asked.place = "running", None
         with dspy.context(lm=self._lm), counting_failures(), telling(question), episode() as kept:
             if conversation:
                 restate = partial(self._restate, asked.tree.question, conversation)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
-from .ask_api import Client, Served, event_stream, sent, sign_of_life
+from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
 from .chat_api import ChatRequest, Message, SentText, answered, citations_of, refusal_of
 from .questions import PendingQuestion
 
@@ -64,7 +64,7 @@ async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[
     async with aclosing(question.follow()) as events:
         async for told in events:
             more = text.more(told)
-            yield event("response.output_text.delta", delta=more, logprobs=[], **place) if more else sign_of_life()
+            yield event("response.output_text.delta", delta=more, logprobs=[], **place) if more else SIGN_OF_LIFE
     if (refused := refusal_of(asked)) is not None:
         yield event("error", message=str(refused), code=refused.code, param=None)
         return

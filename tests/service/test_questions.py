@@ -104,7 +104,7 @@ async def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(mak
     *_, (_, ended) = await heard(third)
     assert ended.asked.failure.cause == "deadline"
     await asked(tap, 1)
-    assert [event.place for event in second._events] == [1]
+    assert [event.place for event in second.events] == [1]
     tap.let(99)
     await heard(first)
     assert (await heard(second))[-1][1].asked.state == "answered"
