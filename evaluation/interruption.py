@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +12,6 @@ from types import FrameType
 
 Handler = Callable[[int, FrameType | None], None]
 _INSTANT = 0.1  # seconds
-
-logger = logging.getLogger(__name__)
 
 
 def once_an_instant(handle: Handler) -> Handler:
@@ -34,44 +31,26 @@ def once_an_instant(handle: Handler) -> Handler:
     return handle_first
 
 
-class Stop:
-    """Whether the user wants the run to stop.
-
-    Attributes:
-        wanted: whether Ctrl-C was pressed, or SIGTERM came.
-    """
-
-    def __init__(self) -> None:
-        self.wanted = False
-        self._announced = False
-
-    def announce(self, running: int) -> None:
-        """Tell the user, once, how many questions the run waits for."""
-        if not self._announced:
-            self._announced = True
-            logger.warning("Stopping: waiting for %d questions on their way. Ctrl-C again ends at once.", running)
-
-
 @contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Note the first Ctrl-C or SIGTERM inside the block, so that nothing is torn in the middle; the second one raises.
+def stoppable() -> Iterator[list[int]]:
+    """Give a list that gets the first Ctrl-C or SIGTERM inside the block, so that nothing is torn; the second raises.
 
     Python handles signals on the main thread only; on another thread this changes nothing.
     """
-    stop = Stop()
+    signals = list[int]()
 
     def pressed(number: int, frame: FrameType | None) -> None:
-        if stop.wanted:
+        if signals:
             raise KeyboardInterrupt
-        stop.wanted = True
+        signals.append(number)
 
     if threading.current_thread() is not threading.main_thread():
-        yield stop
+        yield signals
         return
     once = once_an_instant(pressed)
     before = {number: signal.signal(number, once) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -31,7 +31,7 @@ from ..programs.program import checked_program
 from ..retrieval.indexes.cluster import ClusterError
 from .evaluation import Evaluation
 from .identity import lms_facts, lms_of
-from .interruption import Stop, stoppable
+from .interruption import stoppable
 from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
@@ -298,6 +298,7 @@ class _Loop:
         asked = [example for id, example in examples.items() if id not in self.records]
         self.todo: deque[Record | dspy.Example] = deque([*sorted(unscored, key=self.asks_judge), *asked])
         self.running, self.done = set[Future[Record]](), SimpleQueue[Future[Record]]()
+        self.told_of_stop = False
         self.concurrency = at_most(policy.concurrency)
         on_loop = policy.event_loop and answerers is None  # a thread waits for each answer of another process
         self.pool: Pool = EventLoop() if on_loop else Threads(self.concurrency)
@@ -309,23 +310,23 @@ class _Loop:
         progress = Progress(len(done), len(self.examples), spent=total([record.spent for record in done]))
         on_progress(progress)
         at_once = False
-        with stoppable() as stop:
+        with stoppable() as signals:
             try:
                 self.check_budget()
-                while self.running or (self.todo and not stop.wanted):
+                while self.running or (self.todo and not signals):
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
-                    while self.todo and not stop.wanted and len(self.running) < self.concurrency:
+                    while self.todo and not signals and len(self.running) < self.concurrency:
                         self.start(self.todo.popleft())
-                    for ended in self.ended(stop):
+                    for ended in self.ended(signals):
                         progress = progress.after(ended.result())
                         self.running.discard(ended)
                         on_progress(progress)
                     self.check_failures()
                     self.check_budget()
-                if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
+                if signals:  # also if nothing is left to ask here: the caller may go on to something else
                     raise KeyboardInterrupt
             except BaseException as error:
-                at_once = isinstance(error, KeyboardInterrupt) and stop.wanted and bool(self.running)
+                at_once = isinstance(error, KeyboardInterrupt) and bool(signals and self.running)
                 if not at_once:
                     self.wait_for_all()
                 if isinstance(error, KeyboardInterrupt):
@@ -376,15 +377,16 @@ class _Loop:
         """Return whether scoring this answer asks an LM."""
         return not self.judges.keys() <= record.scores.keys()
 
-    def ended(self, stop: Stop) -> list[Future[Record]]:
-        """Return the steps that have ended since the last look; wait a while for one, and tell that a stop waits."""
+    def ended(self, signals: list[int]) -> list[Future[Record]]:
+        """Return the steps that have ended since the last look; wait a while for one. Tell once that a stop waits."""
         found = list[Future[Record]]()
         with suppress(Empty):
             found.append(self.done.get(timeout=LOOK))
             while True:
                 found.append(self.done.get_nowait())
-        if stop.wanted and len(found) < len(self.running):
-            stop.announce(len(self.running) - len(found))
+        if signals and not self.told_of_stop and len(found) < len(self.running):
+            self.told_of_stop, waits = True, len(self.running) - len(found)
+            logger.warning("Stopping: waiting for %d questions on their way. Ctrl-C again ends at once.", waits)
         return found
 
     def wait_for_all(self) -> None:

@@ -20,33 +20,15 @@ EXAMPLES = [question.to_example() for question in QUESTIONS]
 BM25 = BM25Retriever.from_passages(PASSAGES.values())
 
 
-def attacked(
-    tmp_path,
-    credulous,
-    *,
-    kinds=("poison",),
-    programs=("oner-cot",),
-    defences=("none",),
-    planted=2,
-    reader=None,
-    policy=None,
-    write=None,
-):
+def attacked(tmp_path, credulous, *, kinds=("poison",), programs=("oner-cot",), planted=2, **how):
+    named, attacks = (
+        {name: build(name, {}, retriever=BM25) for name in programs},
+        [Attack(one, planted) for one in kinds],
+    )
+    how |= {"retriever": BM25, "out": str(tmp_path / "attack"), "task": "tiny"}
     traits = SURE.model_copy(update={"credulous": credulous})
     with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False), adapter=None):
-        return attack(
-            {name: build(name, {}, retriever=BM25) for name in programs},
-            EXAMPLES,
-            metric("by-style"),
-            [Attack(kind, planted) for kind in kinds],
-            retriever=BM25,
-            out=str(tmp_path / "attack"),
-            defences=defences,
-            reader=reader,
-            task="tiny",
-            policy=policy,
-            write=write,
-        )
+        return attack(named, EXAMPLES, metric("by-style"), attacks, **how)
 
 
 @pytest.mark.parametrize("program", ["oner-cot", "searchain", "react"])
@@ -156,9 +138,8 @@ def test_texts_that_an_lm_writes_count_against_the_budget(tmp_path):
         attacked(tmp_path, 1.0, write=write, policy=RunPolicy(max_calls=2))
     with pytest.raises(OutOfBudgetError, match="poison-2"):
         attacked(tmp_path / "more", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=2 * n + 1))
-    assert (
-        len(attacked(tmp_path / "most", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=3 * n)).rows) == 1
-    )
+    enough = attacked(tmp_path / "most", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=3 * n))
+    assert len(enough.rows) == 1
 
 
 def test_a_program_with_a_simulated_lm_of_its_own_makes_a_simulated_table(tmp_path):
