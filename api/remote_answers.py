@@ -72,12 +72,12 @@ def answering(settings: RunSettings) -> Iterator[RemoteAnswerers]:
 
 
 class RemoteAnswerers:
-    """Answers questions by workers; it is the `questree.evaluation.run.Answerers` of a run."""
+    """Answers questions by workers: the `questree.evaluation.run.Answerers` of a run."""
 
     def __init__(self, workers: Workers):
         self._workers = workers
 
-    def asking(self, program: Program) -> Asking:
+    def __call__(self, program: Program) -> Asking:
         """Return what asks a program there; it is called on several threads and waits for the answer."""
         shared = self._workers.share(_described(program).model_dump_json())
         return partial(self._ask, program.name, shared)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 import dspy
 
@@ -63,12 +63,9 @@ LOOK = 0.5  # seconds between looks at whether the user wants to stop
 Asking = Callable[[dspy.Example], tuple[Record, list[EpisodeStep]]]
 """Asks a question; returns its record, whatever happens in it, and what was asked for it outside the program."""
 
-
-class Answerers(Protocol):
-    """Other processes that answer questions; everything else of a run is done in this one."""
-
-    def asking(self, program: Program) -> Asking:
-        """Return what asks a program there; it is called on several threads and waits for the answer."""
+Answerers = Callable[[Program], Asking]
+"""Other processes that answer questions: gives what asks a program there, which is called on several threads and waits
+for the answer. Everything else of a run is done in this process."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -283,7 +280,7 @@ class _Loop:
         kept: KeptRun | None,
         account: Account,
     ):
-        self.answer: Asking = partial(answer, program) if answerers is None else answerers.asking(program)
+        self.answer: Asking = partial(answer, program) if answerers is None else answerers(program)
         self.examples, self.metrics, self.judges = examples, metrics, judges_among(metrics)
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
         self.policy, self.kept, self.account = policy, kept, account

@@ -56,7 +56,7 @@ def about(question_id: str) -> Iterator[Traced]:
 
 
 @contextmanager
-def traced(run_id: str, experiment_id: str, traces: dict[str, str] | None = None) -> Iterator[None]:
+def traced(run_id: str, experiment_id: str, traces: dict[str, str]) -> Iterator[None]:
     """Write DSPy's calls inside the block as traces of a run; MLflow's own autologging is silent meanwhile.
 
     MLflow sends them from a thread of its own, which may go on for a moment after the block.
@@ -66,8 +66,7 @@ def traced(run_id: str, experiment_id: str, traces: dict[str, str] | None = None
     """
     # both at once would write each call twice, and each span would stand in the other's trace
     others = [one for one in dspy.settings.callbacks if not type(one).__module__.startswith("mlflow.")]
-    writer = TraceWriter(run_id, experiment_id, {} if traces is None else traces)
-    with dspy.context(callbacks=[*others, writer]):
+    with dspy.context(callbacks=[*others, TraceWriter(run_id, experiment_id, traces)]):
         yield
 
 

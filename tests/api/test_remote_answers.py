@@ -45,7 +45,7 @@ def asked_both_ways(experiment, program, index, **more):
     experiment.use_lm()
     example = experiment.examples("dev", 1)[0]
     here, _ = answer(program, example)
-    there, exchanges = RemoteAnswerers(Here(Answering(given(index, **more)))).asking(program)(example)
+    there, exchanges = RemoteAnswerers(Here(Answering(given(index, **more))))(program)(example)
     assert exchanges
     return [one.model_dump(exclude={"seconds", "spent"}) for one in (here, there)]
 
@@ -93,7 +93,7 @@ def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace
     ],
 )
 def test_what_comes_back_is_checked_before_it_is_kept(reply, said, workplace, experiment):
-    asking = RemoteAnswerers(Here(lambda *job: reply)).asking(experiment.program("direct"))
+    asking = RemoteAnswerers(Here(lambda *job: reply))(experiment.program("direct"))
     with pytest.raises(ClusterError, match=said):
         asking(experiment.examples("dev", 1)[0])
 
@@ -103,9 +103,8 @@ def test_a_question_that_every_worker_is_lost_at_fails_alone(workplace, experime
         def do(self, *job):
             raise WorkerLostError("3 workers were lost at it")
 
-    record, exchanges = RemoteAnswerers(Lost(None)).asking(experiment.program("direct"))(
-        experiment.examples("dev", 1)[0]
-    )
+    asking = RemoteAnswerers(Lost(None))(experiment.program("direct"))
+    record, exchanges = asking(experiment.examples("dev", 1)[0])
     assert (record.failure.cause, exchanges) == ("error", [])
     assert "3 workers were lost at it" in record.failure.message
 
