@@ -54,7 +54,7 @@ test-slow: $(LINKED)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not ray"
 	$(BIN)/python -m pytest -m "ray and slow" tests/retrieval/test_cluster.py tests/interruptions
 
-reliability: $(LINKED)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
+reliability: $(LINKED)  ## faults, kills, changed bytes, hostile texts and forged files, counted in one table
 	$(BIN)/python -m benchmarks.reliability --out runs/reliability
 
 study: $(LINKED)  ## compare programs over several tasks: make study LM=… [TASKS="…"] [LIMIT=…] [MAX_COST=…] [DRY=1]
