@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..metrics import f1, keep_marks, supports_fragment
 from ..metrics.answer_scores import MARKS
@@ -43,6 +43,11 @@ def numbered(passages: Sequence[Passage]) -> list[str]:
     A list in a prompt has no numbers of its own, and LMs count badly.
     """
     return [f"[{number}] {passage.shown()}" for number, passage in enumerate(passages, start=1)]
+
+
+def first_of(numbers: Iterable[int], passages: Sequence[Passage]) -> Passage | None:
+    """Return the first passage that has one of the numbers, which count from 1; None if there is none."""
+    return next((passages[number - 1] for number in numbers if 1 <= number <= len(passages)), None)
 
 
 def numbered_among(passages: Sequence[Passage], some: Sequence[Passage]) -> list[str]:

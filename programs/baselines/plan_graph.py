@@ -19,7 +19,7 @@ from ..comparisons import outcome, read_comparison
 from ..modules.chain_of_query import Tracing
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered
+from ..references import distinct, first_of, numbered
 from ..tree import Node, ReasoningTree
 
 
@@ -80,7 +80,7 @@ class PlanGraph(Program):
         shown = shown_of(passages, reply)
         for place, (number, query) in enumerate(queries.items()):
             said = reply.looked_up[place] if place < len(reply.looked_up) else None
-            passage = shown[said.passage - 1] if said and 1 <= said.passage <= len(shown) else None
+            passage = first_of([said.passage], shown) if said else None
             answer = said.answer if said else None
             support = sentence_with(answer, passage, query) if answer and passage else None
             source = "unsolved" if not answer else "completed" if support else "lm"

@@ -28,7 +28,7 @@ from ..modules.chain_of_query import Tracing, as_steps
 from ..modules.step_module import StepModule
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered
+from ..references import distinct, first_of, numbered
 from ..tree import Node, ReasoningTree
 
 
@@ -67,9 +67,8 @@ class SubquestionAnswer(StepModule):
         reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
         answer = text_or_none(without_marks(reply.query_answer or ""))
         note(reply, "known" if answer else "unknown")
-        seen = shown_of(passages, reply)
-        cited = [seen[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(seen)]
-        return Solution(query, answer, cited[0] if answer and cited else None, passages)
+        cited = first_of(reply.get("references") or [], shown_of(passages, reply))
+        return Solution(query, answer, cited if answer else None, passages)
 
 
 class Solving(Program):

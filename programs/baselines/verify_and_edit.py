@@ -23,7 +23,7 @@ from ..demonstrations import note
 from ..majority import most_votes
 from ..modules.answers import majority_answer
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered, numbers_of, settle_marks, supported_by
+from ..references import distinct, first_of, numbered, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
 
 
@@ -105,9 +105,8 @@ class VerifyAndEdit(Program):
         reply = call(self.edit_sentence, query=query, sentence=sentence, passages=numbered(passages))
         edited = text_or_none(reply.edited) or sentence
         note(reply, "same" if normalise(edited) == normalise(sentence) else "changed")
-        shown = shown_of(passages, reply)
-        cited = [shown[n - 1] for n in reply.references if 1 <= n <= len(shown)]
-        return Verified(query, sentence, without_marks(edited), cited[0] if cited else None, passages)
+        cited = first_of(reply.references, shown_of(passages, reply))
+        return Verified(query, sentence, without_marks(edited), cited, passages)
 
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
         """Verify and edit each sentence of the reasoning, and answer from the result."""

@@ -18,7 +18,7 @@ from ...signatures import AnswerStyle
 from ...signatures.evidence import Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
-from ..references import numbered, numbers_of
+from ..references import first_of, numbered, numbers_of
 from .step_module import StepModule
 
 MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
@@ -101,7 +101,7 @@ class EvidenceReading(StepModule):
         missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
         told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
         judged = [Judgement([passage], True) for passage in shown if passage.id in told]
-        pairs = zip(facts, (_named(said, shown) for said in given), strict=True)
+        pairs = zip(facts, (first_of([said.passage], shown) for said in given), strict=True)
         sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
         note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
         return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
@@ -114,16 +114,12 @@ def untagged(fact: Fact) -> Fact:
 
 def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
     """Return a fact with the passage that its quote proves it by: the one that it names, or else another one."""
-    named = _named(fact, passages)
+    named = first_of([fact.passage], passages)
     for passage in [*([named] if named else []), *passages] if fact.quote else []:
         support = proving_sentences(fact.fact, fact.quote, passage.title, passage.text, question)
         if support:
             return ReadFact(fact.fact, passage, support)
     return ReadFact(fact.fact, named)
-
-
-def _named(fact: Fact, passages: Sequence[Passage]) -> Passage | None:
-    return passages[fact.passage - 1] if 0 < fact.passage <= len(passages) else None
 
 
 def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> str:

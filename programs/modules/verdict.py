@@ -16,7 +16,7 @@ from ...retrieval import Passage, Span
 from ...retrieval.defences import trusted
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
-from ..references import numbered
+from ..references import first_of, numbered
 from .step_module import StepModule
 
 _COMMA = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|\band\b|&)\s*")
@@ -72,7 +72,7 @@ class StepCheck(StepModule):
         )
         shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
         note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
-        passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
+        passage = first_of([reply.passage_number], shown)
         if found is None and passage is not None and reply.verdict != "silent":
             found = title_meant(reply.found, passage, query)
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
