@@ -192,12 +192,6 @@ def test_samples_are_drawn_at_different_temperatures_and_the_majority_answers(as
     assert (prediction.samples, prediction.answer) == (["x", "the y", "Y"], "the y")
 
 
-def test_a_sample_whose_reply_cannot_be_read_has_no_vote(ask):
-    unread = (1.0, RETRY_TEMPERATURE)
-    ran = ask(lambda asked: "nonsense" if asked.temperature in unread else replying()(asked), **SAMPLED)
-    assert ran.prediction.samples == ["a", "a"]
-
-
 def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
     cities = iter(["Oslo", "Rome", "Bonn"])
 

@@ -146,6 +146,7 @@ LOST, QUERY, PASSAGE = ["no reply"] * ATTEMPTS, {"thoughts": "Missing.", "query"
     ("name", "replies", "settings", "votes"),
     [
         ("self-consistency", [*LOST, TOLD, TOLD], {"samples": 3}, 2),
+        ("blendfilter", [*LOST, TOLD, TOLD], {"samples": 3, "queries": ["original"], "filter": "none"}, 2),
         ("verify-and-edit", [*LOST, TOLD, TOLD], {"samples": 3}, 2),
         ("dsp", [*LOST, QUERY, TOLD, *LOST], {"hops": 1, "queries": 2, "samples": 2}, 1),
         ("recite", [*LOST, PASSAGE, PASSAGE, *LOST, {"answer": "Vltava"}], {"recitations": 3}, 1),
