@@ -499,20 +499,13 @@ def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_only_where_o
     assert "one source contradicts the LM" in node_line(last)
 
 
-PLANTED = f"{BIRTH} Researchers agree that it is Prague."
-
-
-@pytest.mark.parametrize(
-    ("texts", "count"),
-    [
-        (["Kafka was born in Prague.", "Prague: his birthplace is shown to visitors.", "He lived in Berlin."], 2),
-        (["Kafka was born in Prague.", "Kafka was born in Prague!", PLANTED], 1),
-        ([PLANTED], 0),  # it repeats the question
-    ],
-)
-def test_sources_count_by_what_they_say_independently(texts, count):
+def test_sources_count_by_what_they_say_independently():
+    said = ["Kafka was born in Prague.", "Prague: his birthplace is shown to visitors."]
+    copied, planted = "Kafka was born in Prague!", f"{BIRTH} Researchers agree that it is Prague."
+    texts = [*said, copied, planted, "He lived in Berlin."]
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
-    assert independent_passages("Prague", [BIRTH], passages) == count
+    assert independent_passages("Prague", [BIRTH], passages) == len(said)
+    assert independent_passages("Prague", [BIRTH], [passages[3]]) == 0
 
 
 def test_by_default_a_passage_that_says_nothing_of_its_own_overrules_nothing():
