@@ -111,9 +111,12 @@ class Asked:
         gold = [one for one in passages if is_gold(one.text, question)]
         titles = {normalise(split_title(passage.text)[0]) for passage in gold}
         texts = {one.text for one in gold}
-        if not gold or titles < set(map(normalise, question.gold_titles)) or len(texts) < len(question.gold_passages):
-            return None, None
-        if self.mind.chance("reads", normalise(question.question), *sorted(titles)) < self.mind.traits.reads:
+        lacking = titles < set(map(normalise, question.gold_titles)) or len(texts) < len(question.gold_passages)
+        if (
+            gold
+            and not lacking
+            and self.mind.chance("reads", normalise(question.question), *sorted(titles)) < self.mind.traits.reads
+        ):
             return question.answers[0], gold[-1].number
         return None, None
 
@@ -173,7 +176,6 @@ def _answer(row: dict[str, Any]) -> str | None:
 
 def pick_surest(readings: Sequence[tuple[SpanReading, int]]) -> tuple[str | None, int | None]:
     """Return the span that the model is most confident of, the first of equals, and its passage's number."""
-    best, number = max(
-        readings, key=lambda found: (bool(found[0].span), found[0].confidence), default=(NOTHING_READ, 0)
-    )
+    nothing = (NOTHING_READ, 0)
+    best, number = max(readings, key=lambda found: (bool(found[0].span), found[0].confidence), default=nothing)
     return (best.span, number) if best.span else (None, None)

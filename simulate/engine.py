@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import hashlib
 import threading
@@ -110,8 +111,6 @@ class AsyncSimulatedEngine:
 
     async def complete(self, request: Request) -> Response:
         """Reply to one request, after the latency that the traits give it."""
-        import asyncio
-
         response = self.engine.reply_to(request)
         if self.engine.mind.traits.latency:
             await asyncio.sleep(self.engine.mind.traits.latency)
@@ -119,8 +118,6 @@ class AsyncSimulatedEngine:
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """Yield the same reply as events, a word in each; the latency is that of the whole."""
-        import asyncio
-
         events = list(words_of(self.engine.reply_to(request)))
         for event in events:
             await asyncio.sleep(self.engine.mind.traits.latency / len(events))

@@ -20,6 +20,9 @@ _DESCRIPTIONS = [
     (re.compile(r"^of (?:which|what) ([\w -]+?) is (.+)$", re.IGNORECASE), r"the \1 of which \2 is"),
     (re.compile(r"^(?:which|what) (\w+) (.+)$", re.IGNORECASE), r"the \1 that \2"),
 ]
+Answers = Sequence[str | None]
+"""Of the steps of a chain, in their order; None where a step has none."""
+
 _A = "\0"  # where the answer stands in a sentence
 _PREPOSITION = r"(in|on|at|of|from|under|after|into|for) (?:a suburb of )?"
 _STATEMENTS = [  # how the answer to a query is told
@@ -51,12 +54,12 @@ def describe(query: str) -> str:
     return f"the answer to “{bare}”"
 
 
-def write_out(templates: Sequence[str], answers: Sequence[str | None], index: int) -> str:
+def write_out(templates: Sequence[str], answers: Answers, index: int) -> str:
     """Return query ``index`` (from 0) with earlier answers filled in, and described where there is none."""
     return fill_in(templates[index], named_or_described(templates, [*answers, *[None] * index][:index]))
 
 
-def named_or_described(templates: Sequence[str], answers: Sequence[str | None]) -> list[str | None]:
+def named_or_described(templates: Sequence[str], answers: Answers) -> list[str | None]:
     """Return what stands for each of these answers in later queries: the answer, or what its query asks for."""
     fillings: list[str | None] = []
     for template, answer in zip(templates, answers, strict=False):

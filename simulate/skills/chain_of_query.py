@@ -10,7 +10,7 @@ from ...common.placeholders import fill_in, numbers_in
 from ...metrics import contains, normalise
 from ..asked import Asked, PathStep, pick_surest, read_steps
 from ..judge import stands_alone
-from ..phrases import describe, named_or_described, write_out
+from ..phrases import Answers, describe, named_or_described, write_out
 from ..prompt import Values
 
 _CHAINS = ("solved", "chain", "planned_chain", "answered_plan", "new_steps", "rest")
@@ -127,12 +127,7 @@ def _as_recalled(asked: Asked, rows: Iterable[LaidOut]) -> Chain:
 
 
 def _laid_out(
-    asked: Asked,
-    templates: Sequence[str],
-    answers: Sequence[str | None],
-    *,
-    before: int = 0,
-    flaw: Flaw | None = None,
+    asked: Asked, templates: Sequence[str], answers: Answers, *, before: int = 0, flaw: Flaw | None = None
 ) -> Iterator[LaidOut]:
     """Yield each step of an outline after those with answers, numbered on from ``before``."""
     left_out = _leave_out(asked, templates, flaw)

@@ -32,7 +32,6 @@ class Shapes:
         self.asked, self.prompt = asked.sample(), asked.prompt
         self.outputs = {one.name for one in asked.prompt.outputs}
         raw = [text for name in TEXTS for text in asked.prompt.texts(name)]
-        self.searched = ["".join(found) for text in raw for found in _MADE.findall(text)]
         self.texts = [_SEARCH.sub(r"\1", text) for text in raw]
         rows = [f"[{number}] {text}" for text in self.texts for number, text in _ROW.findall(text)]
         self.shown = list({one.number: one for one in [*self.asked.passages, *read_shown(rows)]}.values())
@@ -40,6 +39,9 @@ class Shapes:
         for step in asked.steps("solved"):
             self.solved[self.filled(step.query)] = step.answer
         self.texts += [write_fact(query, answer) for query, answer in self.solved.items() if answer]
+        rows = [row.rpartition(" → ")[0] or row for name in ("queries", "tried") for row in asked.prompt.texts(name)]
+        self.made = [*rows, *("".join(found) for text in raw for found in _MADE.findall(text)), *self.solved]
+        self.subquestion = self.filled(asked.prompt.given("query"))
 
     def filled(self, query: str) -> str:
         """Return the query with the answers of solved steps in it."""
@@ -66,12 +68,6 @@ class Shapes:
         return self.asked.next_query(steps, seen, self.made)
 
     @property
-    def made(self) -> list[str]:
-        """Return the queries that were made before."""
-        rows = [*self.prompt.texts("queries"), *self.prompt.texts("tried")]
-        return [*(row.rpartition(" → ")[0] or row for row in rows), *self.searched, *self.solved]
-
-    @property
     def answer(self) -> str:
         """Return the answer."""
         return conclude(self.asked, self.known)
@@ -94,25 +90,16 @@ class Shapes:
         """Return a step as a sentence, with its mark if the model does not forget it."""
         return write_fact(step.query, step.answer, step.reference if cites(self.asked, step.query) else None)
 
-    @cached_property
-    def ahead(self) -> PathStep | None:
-        """Return the next fact that was not told."""
-        return next((step for step in self.known if not mentions(step.query, self.texts)), None)
-
     def thought(self) -> str:
-        """Return the next fact as a sentence, or the answer."""
-        return self.told(self.ahead) if self.ahead else f"So the answer is: {self.answer}."
+        """Return the next fact that was not told as a sentence, or the answer."""
+        ahead = next((step for step in self.known if not mentions(step.query, self.texts)), None)
+        return self.told(ahead) if ahead else f"So the answer is: {self.answer}."
 
     def read(self) -> tuple[str | None, int | None]:
         """Return what the passages say of the query in the prompt, and in which."""
-        query, mind = self.filled(self.prompt.given("query")), self.asked.mind
-        own = next((step for step in self.found if step.query == query and step.reference), None)
-        readings = [(mind.reads(query, one.text), one.number) for one in self.shown]
+        own = next((step for step in self.found if step.query == self.subquestion and step.reference), None)
+        readings = [(self.asked.mind.reads(self.subquestion, one.text), one.number) for one in self.shown]
         return (own.answer, own.reference) if own else pick_surest(readings)
-
-    def query_answer(self) -> str | None:
-        """Return what is read or remembered for the query in the prompt."""
-        return self.read()[0] or self.asked.mind.believes(self.filled(self.prompt.given("query")))
 
 
 SHAPES: dict[str, Callable[[Shapes], Any]] = {
@@ -132,7 +119,7 @@ SHAPES: dict[str, Callable[[Shapes], Any]] = {
     "next_tool_args": lambda shapes: {"query": shapes.query} if shapes.query else {},
     "new_notes": Shapes.new,
     **dict.fromkeys(("summary", "finding"), lambda shapes: " ".join(shapes.new())),
-    "query_answer": Shapes.query_answer,
+    "query_answer": lambda shapes: shapes.read()[0] or shapes.asked.mind.believes(shapes.subquestion),
     "references": lambda shapes: [number] if (number := shapes.read()[1]) else [],
 }
 """What each field holds, by its name."""
