@@ -112,11 +112,8 @@ class Asked:
         titles = {normalise(split_title(passage.text)[0]) for passage in gold}
         texts = {one.text for one in gold}
         lacking = titles < set(map(normalise, question.gold_titles)) or len(texts) < len(question.gold_passages)
-        if (
-            gold
-            and not lacking
-            and self.mind.chance("reads", normalise(question.question), *sorted(titles)) < self.mind.traits.reads
-        ):
+        draw = self.mind.chance("reads", normalise(question.question), *sorted(titles))
+        if gold and not lacking and draw < self.mind.traits.reads:
             return question.answers[0], gold[-1].number
         return None, None
 

@@ -48,14 +48,12 @@ def test_each_command_has_the_settings_that_mean_something_to_it(shown):
     assert set(shown("simulate", "serve")) == {"host", "port", "token_file", "task", "lm", "config", "help"}
 
 
-def test_what_the_user_leaves_open_has_the_policy_s_own_defaults(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_the_user_leaves_open_has_the_policy_s_own_defaults(workplace):
     assert run_settings().policy == RunPolicy()
 
 
-def test_what_the_user_names_is_the_policy(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "questree.toml").write_text("retries = 7\nmax_failures = 0\n")
+def test_what_the_user_names_is_the_policy(workplace, monkeypatch):
+    (workplace / "questree.toml").write_text("retries = 7\nmax_failures = 0\n")
     monkeypatch.setenv("QUESTREE_DEADLINE", "120")
     monkeypatch.setenv("QUESTREE_HOPELESS_AFTER", "9")
     settings = run_settings(window=8192, max_cost=2.5)
@@ -64,8 +62,7 @@ def test_what_the_user_names_is_the_policy(tmp_path, monkeypatch):
     assert settings.limits == Limits(**named)
 
 
-def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_served_lm_is_never_waited_for_without_end(workplace):
     lm = Parts(run_settings(lm="openai/m", api_base="http://127.0.0.1:9/v1")).lm
     assert (lm.kwargs["timeout"], lm.num_retries) == (120, 3)
     lm = Parts(run_settings(lm="openai/m", timeout=5.0, retries=0, reply_tokens=64)).lm
@@ -83,13 +80,11 @@ def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
         ("simulated", {"temperature": 0.7}, 0.7),
     ],
 )
-def test_an_lm_decodes_greedily_unless_another_temperature_is_given(tmp_path, monkeypatch, lm, given, sent):
-    monkeypatch.chdir(tmp_path)
+def test_an_lm_decodes_greedily_unless_another_temperature_is_given(workplace, lm, given, sent):
     assert Parts(run_settings(lm=lm, **given)).lm.kwargs["temperature"] == sent
 
 
 @pytest.mark.parametrize("given", [{"temperature": 0.7}, {"reply_tokens": 64}])
-def test_what_a_model_cannot_take_is_said_by_name(tmp_path, monkeypatch, given):
-    monkeypatch.chdir(tmp_path)
+def test_what_a_model_cannot_take_is_said_by_name(workplace, given):
     with pytest.raises(QuestreeError, match=r"openai/gpt-5 cannot be asked so: .*temperature=1\.0"):
         _ = Parts(run_settings(lm="openai/gpt-5", **given)).lm
