@@ -1,4 +1,4 @@
-"""A run's parts, and disks and folders that cannot be written."""
+"""The bundled task, and disks and folders that cannot be written."""
 
 import os
 import resource
@@ -6,52 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import dspy
 import pytest
-from reliability.small_world import small_world
-
-from questree.optimize import Examples
-from questree.programs import Program, SearChain
-from questree.retrieval import Retriever
-
-
-@dataclass(frozen=True)
-class Small:
-    """A few questions and a program that a simulated LM answers them by."""
-
-    questions: list[dspy.Example]
-    index: Retriever
-
-    def program(self) -> Program:
-        return SearChain(self.index)
-
-    def examples(self) -> Examples:
-        return Examples(self.questions[4:12], self.questions[:4], task="mini")
-
-
-@pytest.fixture(scope="session")
-def _world():
-    return small_world()
-
-
-@pytest.fixture(scope="session")
-def _simulated(_world) -> Callable[[], AbstractContextManager[Small]]:
-    @contextmanager
-    def simulated() -> Iterator[Small]:
-        questions, index, engine = _world
-        with dspy.context(lm=dspy.LM("simulated/small", engine=engine, cache=False, num_retries=0), adapter=None):
-            yield Small(questions, index)
-
-    return simulated
-
-
-@pytest.fixture
-def small(_simulated) -> Iterator[Small]:
-    with _simulated() as world:
-        yield world
+from mini_task import _index as _index
+from mini_task import _task as _task
+from mini_task import mini as mini
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from questree.lm.kept_replies import use_lm_cache
 from questree.retrieval import build_index, load_index
 
 
-def test_an_index_of_another_version_is_refused(small, tmp_path):
-    index = build_index(small.index.passages[:4], tmp_path / "index", kind="bm25")
+def test_an_index_of_another_version_is_refused(mini, tmp_path):
+    index = build_index(mini.index.passages[:4], tmp_path / "index", kind="bm25")
     for format in (0, 99):
         manifest = index / "questree-index.json"
         manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": format}))

@@ -16,13 +16,11 @@ from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
-from questree.optimize import compile as compile_program
-from questree.optimize import load, optimizer, save
+from questree.optimize import load, save
 from questree.programs import build
 from questree.retrieval import build_index
 
 right = metric("em")
-SEARCH = optimizer("bootstrap-random-search", candidates=1)
 ONE = RunPolicy(concurrency=1)
 
 
@@ -31,22 +29,22 @@ def told(records):
 
 
 @pytest.fixture
-def run(small, tmp_path):
+def run(mini, tmp_path):
     """A finished run over six questions."""
-    evaluate(small.program(), small.questions[:6], right, out=tmp_path / "run", policy=ONE)
+    evaluate(mini.program(), mini.dev[:6], right, out=tmp_path / "run", policy=ONE)
     return tmp_path / "run"
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_disk_that_fills_up_during_a_run_loses_no_finished_question(run, small, tmp_path, full_disk, concurrency):
+def test_a_disk_that_fills_up_during_a_run_loses_no_finished_question(run, mini, tmp_path, full_disk, concurrency):
     draw, whole = random.Random(3), told(read_records(run))
     size = (run / "runs.db").stat().st_size
     for room in [draw.randrange(70_000, size) for _ in range(2)]:
         out = tmp_path / f"{room}"
         with full_disk(room), pytest.raises(QuestreeError, match=r"runs\.db"):
-            evaluate(small.program(), small.questions[:6], right, out=out, policy=RunPolicy(concurrency=concurrency))
+            evaluate(mini.program(), mini.dev[:6], right, out=out, policy=RunPolicy(concurrency=concurrency))
         kept = told(read_records(out))
-        finished = evaluate(small.program(), small.questions[:6], right, out=out, policy=ONE)
+        finished = evaluate(mini.program(), mini.dev[:6], right, out=out, policy=ONE)
         assert told(finished.records) == whole
         assert {id: whole[id].answer for id in kept} == {id: record.answer for id, record in kept.items()}
         assert {id: whole[id].tree for id in kept} == {id: record.tree for id, record in kept.items()}
@@ -65,33 +63,24 @@ def test_what_a_kill_left_of_a_file_goes_with_its_next_writing(tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "whole")]
 
 
-def compiled(small, out):
-    return compile_program(small.program(), small.examples(), right, optimizer=SEARCH, out=out)
+def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(mini, tmp_path, full_disk, caplog):
+    whole = mini.compiled(train=8, dev=4)
+    for out, room in ((tmp_path / "small", 4_000), (tmp_path / "larger", 60_000)):
+        caplog.clear()
+        with full_disk(room), suppress(QuestreeError):  # nothing else; where all fits, nothing at all
+            mini.compiled(train=8, dev=4, out=out)
+        done = mini.compiled(train=8, dev=4, out=out)
+        assert done.program.dump_state() == whole.program.dump_state()
+        [[kept]] = rows(out, "SELECT count(*) FROM candidates")
+        assert kept + caplog.text.count("was not kept") >= len(whole.compilation.candidates)
+        assert not list(out.rglob(".*"))
 
 
-@pytest.fixture(scope="module")
-def whole(_simulated):
-    """What a compilation gives that nothing disturbs."""
-    with _simulated() as small:
-        return compiled(small, None)
-
-
-@pytest.mark.parametrize("room", [4_000, 60_000])
-def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(small, whole, tmp_path, full_disk, caplog, room):
-    with full_disk(room), suppress(QuestreeError):  # nothing else; where all fits, nothing at all
-        compiled(small, tmp_path / "run")
-    done = compiled(small, tmp_path / "run")
-    assert done.program.dump_state() == whole.program.dump_state()
-    [[kept]] = rows(tmp_path / "run", "SELECT count(*) FROM candidates")
-    assert kept + caplog.text.count("was not kept") >= len(whole.compilation.candidates)
-    assert not list((tmp_path / "run").rglob(".*"))
-
-
-def test_a_program_that_does_not_fit_leaves_the_former_one(small, tmp_path, full_disk):
-    save(small.program(), tmp_path / "program", said="first")
+def test_a_program_that_does_not_fit_leaves_the_former_one(mini, tmp_path, full_disk):
+    save(mini.program(), tmp_path / "program", said="first")
     with full_disk(1000), pytest.raises(QuestreeError, match=r"Cannot write .*make room"):
-        save(small.program(), tmp_path / "program")
-    assert load(tmp_path / "program", retriever=small.index).name == "searchain"
+        save(mini.program(), tmp_path / "program")
+    assert load(tmp_path / "program", retriever=mini.index).name == "searchain"
     assert [path.name for path in tmp_path.iterdir()] == ["program"]
 
 
@@ -111,15 +100,15 @@ def test_a_reply_that_cannot_be_kept_is_said_once_and_serves(tmp_path, monkeypat
     assert dspy.cache.get({"number": 1}) == {"text": "x" * 100_000}
 
 
-def test_a_read_only_folder_is_named_and_can_be_read(run, small, read_only):
+def test_a_read_only_folder_is_named_and_can_be_read(run, mini, read_only):
     with read_only(run) as copy:
         for write in (
-            lambda: evaluate(small.program(), small.questions[:6], right, out=copy),
-            lambda: evaluate(small.program(), small.questions[:6], right, out=copy / "inside"),
-            lambda: compile_program(small.program(), small.examples(), right, optimizer=SEARCH, out=copy),
-            lambda: compare({"one": small.program()}, small.questions[:6], [right], out=copy),
-            lambda: save(small.program(), copy / "program"),
-            lambda: build_index(small.index.passages[:4], copy / "index", kind="bm25"),
+            lambda: evaluate(mini.program(), mini.dev[:6], right, out=copy),
+            lambda: evaluate(mini.program(), mini.dev[:6], right, out=copy / "inside"),
+            lambda: mini.compiled(out=copy),
+            lambda: compare({"one": mini.program()}, mini.dev[:6], [right], out=copy),
+            lambda: save(mini.program(), copy / "program"),
+            lambda: build_index(mini.index.passages[:4], copy / "index", kind="bm25"),
             lambda: write_atomically(copy / "file", "text"),
         ):
             with pytest.raises(QuestreeError, match=str(copy)):
@@ -127,8 +116,8 @@ def test_a_read_only_folder_is_named_and_can_be_read(run, small, read_only):
         assert len(stored_runs([copy])[0].records) == 6
 
 
-def test_a_read_only_program_answers(small, tmp_path, read_only):
-    save(build("searchain", {}, retriever=small.index), tmp_path / "program")
+def test_a_read_only_program_answers(mini, tmp_path, read_only):
+    save(build("searchain", {}, retriever=mini.index), tmp_path / "program")
     with read_only(tmp_path / "program") as copy:
-        program = load(copy, retriever=small.index)
-        assert program(**small.questions[0].inputs()).failure is None
+        program = load(copy, retriever=mini.index)
+        assert program(**mini.dev[0].inputs()).failure is None

@@ -12,8 +12,6 @@ from questree.evaluation.attacks import Attack, attack
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
 from questree.metrics import metric
-from questree.optimize import compile as compile_program
-from questree.optimize import optimizer
 from questree.retrieval import build_index
 
 HOLD = """
@@ -48,24 +46,22 @@ def other() -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
 
 
 @pytest.mark.parametrize("what", ["evaluate", "compile", "compare", "attack", "index"])
-def test_the_second_is_refused_and_goes_on_when_the_first_was_killed(small, tmp_path, other, what):
+def test_the_second_is_refused_and_goes_on_when_the_first_was_killed(mini, tmp_path, other, what):
     out = tmp_path / "out"
     commands = {
-        "evaluate": lambda: evaluate(small.program(), small.questions[:2], right, out=out),
-        "compile": lambda: compile_program(
-            small.program(), small.examples(), right, optimizer=optimizer("labeled-few-shot"), out=out
-        ),
-        "compare": lambda: compare({"one": small.program()}, small.questions[:2], [right], out=out),
+        "evaluate": lambda: evaluate(mini.program(), mini.dev[:2], right, out=out),
+        "compile": lambda: mini.compiled("labeled-few-shot", out=out),
+        "compare": lambda: compare({"one": mini.program()}, mini.dev[:2], [right], out=out),
         "attack": lambda: attack(
-            {"one": small.program()},
-            small.questions[:2],
+            {"one": mini.program()},
+            mini.dev[:2],
             right,
             [Attack("poison", 1, 0)],
-            retriever=small.index,
+            retriever=mini.index,
             out=out,
-            pool=small.questions,
+            pool=mini.dev,
         ),
-        "index": lambda: build_index(small.index.passages[:4], out, kind="bm25"),
+        "index": lambda: build_index(mini.index.passages[:4], out, kind="bm25"),
     }
     first = other(out / "lock")
     with pytest.raises(QuestreeError, match=f"Another process is .*{out}"):
