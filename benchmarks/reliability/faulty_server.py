@@ -109,7 +109,7 @@ class Schedule:
 
 
 Answer = Callable[[str, bytes], tuple[int, Any]]
-"""The proper answer to a request: from its path and body, the status and a JSON value."""
+"""The proper answer to a request: from its path and body, the status and a JSON value, or bytes."""
 
 
 @contextmanager
@@ -231,5 +231,5 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a JSON value as it goes over the wire."""
-    return json.dumps(value).encode()
+    """Return a JSON value as it goes over the wire; bytes go as they are."""
+    return value if isinstance(value, bytes) else json.dumps(value).encode()

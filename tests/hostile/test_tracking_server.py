@@ -2,15 +2,14 @@
 
 import json
 import pickle
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from bomb import Bomb
+from reliability.faulty_server import Schedule, at_fault
 
 from questree.common.errors import QuestreeError
 from questree.optimize import load, save
@@ -28,23 +27,14 @@ def listing(*names: object) -> bytes:
 @pytest.fixture
 def serve(monkeypatch, tmp_path, mlflow: Any) -> Iterator[Callable[..., None]]:
     """Let a server on this machine give these files, and this listing of them; MLflow asks it and no other."""
-    given: dict[str, object] = {}
+    given: dict[str, Any] = {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            address = urlsplit(self.path)
-            if address.path == ROOT:
-                asked = parse_qs(address.query).get("path", [""])[0]
-                content = given["listing"] if asked == "stored" else listing()
-            else:
-                content = given["files"].get(unquote(address.path).removeprefix(f"{ROOT}/stored/"), b"evil")
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
+    def answer(path: str, _: bytes) -> tuple[int, bytes]:
+        address = urlsplit(path)
+        if address.path == ROOT:
+            asked = parse_qs(address.query).get("path", [""])[0]
+            return 200, given["listing"] if asked == "stored" else listing()
+        return 200, given["files"].get(unquote(address.path).removeprefix(f"{ROOT}/stored/"), b"evil")
 
     def start(files: Files, listed: bytes | None = None) -> None:
         given.update(files=files, listing=listing(*files) if listed is None else listed)
@@ -52,11 +42,9 @@ def serve(monkeypatch, tmp_path, mlflow: Any) -> Iterator[Callable[..., None]]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "downloads" / "deep" / "deeper"))
     (tmp_path / "downloads" / "deep" / "deeper").mkdir(parents=True)
     before = mlflow.get_tracking_uri()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        mlflow.set_tracking_uri(f"http://127.0.0.1:{server.server_port}")
+    with at_fault(answer, Schedule([])) as address:
+        mlflow.set_tracking_uri(address)
         yield start
-        server.shutdown()
     mlflow.set_tracking_uri(before)
 
 
