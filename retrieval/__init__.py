@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .indexes.contents import IndexManifest as IndexManifest
     from .indexes.contents import read_manifest as read_manifest
     from .indexes.index_kind import BuildProgress as BuildProgress
-    from .late_interaction.plaid_codec import PlaidSettings as PlaidSettings
+    from .late_interaction.plaid_writer import PlaidSettings as PlaidSettings
     from .late_interaction.rerank import RerankSettings as RerankSettings
     from .linked.retriever import LinkedRetriever as LinkedRetriever
     from .passage import Passage as Passage

@@ -17,10 +17,10 @@ import torch
 
 from ...common.errors import QuestreeError
 from ..indexes.chunks import PassageEncoder
-from .plaid_codec import lloyd_max
 
 _SHARES = 1 << 14
 """Equal shares of the bell curve that its buckets are fitted to."""
+_LLOYD_ROUNDS = 300
 
 
 class Packing:
@@ -78,3 +78,29 @@ class PackingEncoder:
     def passages(self, texts: Sequence[str], progress: Callable[[int], None]) -> Iterator[torch.Tensor]:
         """Yield one (rows, bytes) uint8 tensor for each text, in their order."""
         return (self._packing.packed(matrix) for matrix in self._encoder.passages(texts, progress))
+
+
+def lloyd_max(values: torch.Tensor, buckets: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the buckets that lose least: the mean of its bucket stands for each value, and is the nearest mean.
+
+    Lloyd, "Least squares quantization in PCM" (1982), method I, from colbert-ai's buckets, which hold equally many
+    values each. On 2.4 million embeddings of the embedded checkpoint the mean squared error falls from .00063 to .00045
+    at 2 bits a dimension, from .000133 to .000038 at 4, and from .0000065 to .0000007 at 8.
+
+    Args:
+        values: (values,), one at least.
+
+    Returns:
+        The (buckets - 1,) bounds between buckets, and their (buckets,) means, both ascending.
+    """
+    ordered = values.double().sort().values
+    sums = torch.nn.functional.pad(ordered.cumsum(0), (1, 0))
+    shares = (torch.arange(buckets) + 0.5) / buckets
+    means = ordered[(shares * (len(ordered) - 1)).long()]
+    for _ in range(_LLOYD_ROUNDS):
+        inner = torch.searchsorted(ordered, (means[1:] + means[:-1]) / 2)
+        ends = torch.nn.functional.pad(inner, (1, 1))
+        ends[-1] = len(ordered)
+        counts = ends.diff()
+        means = torch.where(counts > 0, sums[ends].diff() / counts.clamp(min=1), means)
+    return ((means[1:] + means[:-1]) / 2).float(), means.float()

@@ -17,9 +17,8 @@ from .colbert_ai import colbert_ready
 from .embeddings import FOLDER as EMBEDDINGS
 from .embeddings import Embeddings, encode, encoder_of
 from .encoder import Encoder
-from .plaid_codec import PlaidSettings
 from .plaid_scorer import open_scorer
-from .plaid_writer import write_plaid
+from .plaid_writer import PlaidSettings, write_plaid
 
 PLAID_FOLDER = "plaid"
 _QUERIES_TOGETHER = 32

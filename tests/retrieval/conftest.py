@@ -84,6 +84,13 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_config) -> Pa
     return make_checkpoint(tmp_path_factory.mktemp("checkpoint"), tiny_config, seed=1)
 
 
+def unit_rows(count: int, dim: int, seed: int = 5) -> torch.Tensor:
+    import torch
+
+    rows = torch.randn(count, dim, generator=torch.Generator().manual_seed(seed))
+    return torch.nn.functional.normalize(rows, dim=1)
+
+
 def make_checkpoint(folder: Path, tiny_config, seed: int, mask="[PAD]", lengths=(40, 40)) -> Path:
     import torch
     from safetensors.torch import save_file

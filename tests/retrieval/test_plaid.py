@@ -11,15 +11,14 @@ from questree.common.errors import QuestreeError
 from questree.retrieval import BuildProgress, PlaidSettings, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import colbert_ai, plaid, plaid_scorer, plaid_writer
 from questree.retrieval.late_interaction.colbert_ai import colbert_ready
-from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec
+from questree.retrieval.late_interaction.packed_rows import lloyd_max
+from questree.retrieval.late_interaction.plaid_writer import make_codec
+
+from .conftest import unit_rows
 
 
 def config(dim: int, nbits: int) -> SimpleNamespace:
     return SimpleNamespace(dim=dim, nbits=nbits, rank=0, total_visible_gpus=0)
-
-
-def unit_rows(count: int, dim: int, seed: int) -> torch.Tensor:
-    return torch.nn.functional.normalize(torch.randn(count, dim, generator=torch.Generator().manual_seed(seed)), dim=1)
 
 
 def test_buckets_are_those_that_lose_least():

@@ -12,14 +12,11 @@ from questree.retrieval.late_interaction import exact, rerank
 from questree.retrieval.late_interaction.packed_rows import Packing
 from questree.retrieval.late_interaction.rerank import FOLDER, maxsim
 
+from .conftest import unit_rows
+
 QUERY = "amber fjord willow summit"
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-
-
-def unit_rows(count: int, dim: int) -> torch.Tensor:
-    rows = torch.randn(count, dim, generator=torch.Generator().manual_seed(5))
-    return torch.nn.functional.normalize(rows, dim=1)
 
 
 @pytest.mark.parametrize(("nbits", "cosine"), [(1, 0.78), (2, 0.93), (4, 0.993), (8, 0.999)])
