@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +18,10 @@ EMBEDDED = "embedded"
 _HASHED = (".safetensors", ".bin", ".json", ".txt", ".metadata", ".model")
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """An encoder's checkpoint on this machine.
+class Checkpoint(CheckpointRecord):
+    """An encoder's checkpoint on this machine, with the folder of its files, of which a manifest says nothing."""
 
-    Attributes:
-        folder: where its files are.
-        fingerprint: of its weights, tokenizer and settings (16 hex digits).
-    """
-
-    name: str
     folder: Path
-    fingerprint: str
-
-    @property
-    def record(self) -> CheckpointRecord:
-        """Return what the manifest of an index says of it."""
-        return CheckpointRecord(name=self.name, fingerprint=self.fingerprint)
 
 
 def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Checkpoint:
@@ -63,7 +49,8 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
         check_weights(place)
     files = sorted(path for place in places for path in place.glob("*") if path.suffix in _HASHED and path.is_file())
     hashes = [(path.relative_to(folder).as_posix(), file_hash(path)) for path in files]
-    return Checkpoint(str(name or EMBEDDED), folder, json_hash(hashes, ascii=True)[:16])
+    fingerprint = json_hash(hashes, ascii=True)[:16]
+    return Checkpoint(name=str(name or EMBEDDED), folder=folder, fingerprint=fingerprint)
 
 
 def checkpoint_of(index: object, built_with: CheckpointRecord | None, find: Callable[[str], Checkpoint]) -> Checkpoint:

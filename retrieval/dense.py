@@ -98,7 +98,7 @@ def _write(order: Order) -> WrittenIndex:
         _fill(index, settings, order.folder / _VECTORS, len(order.passages))
         faiss.write_index(index, str(order.folder / _INDEX))
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **asdict(settings), **asdict(usage)}
-    return WrittenIndex(chosen, checkpoint.record, filled)
+    return WrittenIndex(chosen, checkpoint, filled)
 
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:

@@ -28,7 +28,12 @@ _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
 
 
 class CheckpointRecord(BaseModel):
-    """The encoder of an index: the name by which it was asked for, and the hash of its files."""
+    """The encoder of an index.
+
+    Attributes:
+        name: by which it was asked for.
+        fingerprint: of its weights, tokenizer and settings (16 hex digits).
+    """
 
     model_config = ConfigDict(frozen=True)
 

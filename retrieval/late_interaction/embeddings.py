@@ -36,7 +36,7 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> Writ
     identity = f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else "")
     load = partial(_loaded, checkpoint.name, checkpoint.fingerprint, encoder.precision, nbits)
     filled = encode_corpus(order, folder, _packing(encoder, nbits), identity, load)
-    return WrittenIndex(settings, checkpoint.record, filled)
+    return WrittenIndex(settings, checkpoint, filled)
 
 
 def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:

@@ -115,7 +115,7 @@ def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, 
     return IndexManifest(
         kind=KIND,
         settings={**made, "qdrant": asdict(settings), "bm25": asdict(BM25Settings()), "mean_length": mean},
-        checkpoint=encoder.checkpoint.record,
+        checkpoint=encoder.checkpoint,
         corpus=corpus,
         versions=installed_versions(["questree", "qdrant-client", "colbert-ai", "torch", "transformers"]),
     )

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from dataclasses import replace
 
 import pytest
 import torch
@@ -131,4 +130,4 @@ def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, own_cache):
     folder = shutil.copytree(found.folder, tmp_path / "damaged")
     (folder / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="damaged cannot be loaded"):
-        EmbeddedQueries(replace(found, folder=folder))
+        EmbeddedQueries(found.model_copy(update={"folder": folder}))
