@@ -54,8 +54,10 @@ class CorpusSource:
         corpus_format: str | None = None,
         skip_bad: bool = False,
     ) -> None:
-        self._corpus, self._form = corpus, named_format(corpus_format) if corpus_format else None
-        self._skip_bad = skip_bad
+        if corpus_format and corpus_format not in FORMATS:
+            raise CorpusError(unknown_name("corpus format", corpus_format, FORMATS))
+        self._corpus, self._skip_bad = corpus, skip_bad
+        self._form = FORMATS[corpus_format] if corpus_format else None
         self.bad: list[BadLine] = []
         self.name = Path(corpus).name if isinstance(corpus, (str, Path)) else "passages"
 
@@ -67,14 +69,53 @@ class CorpusSource:
         seen = set[str]()
         yield from _once(behind, seen)
         before, corpus = len(seen), self._corpus
-        if isinstance(corpus, (str, Path)):
-            yield from _passages(Path(corpus), self._form, seen, self.bad if self._skip_bad else None)
-        else:
-            yield from _once(corpus, seen)
+        yield from self._of_file(Path(corpus), seen) if isinstance(corpus, (str, Path)) else _once(corpus, seen)
         if self.bad:
-            logger.warning("%s", _described(self.name, self.bad))
+            named = "; ".join(f"line {line.number}: {line.problem}" for line in self.bad[:_NAMED_IN_A_WARNING])
+            more = max(0, len(self.bad) - _NAMED_IN_A_WARNING)
+            told = f"{named}; and {more} more" if more else named
+            logger.warning("%s: %d bad lines left out (%s)", self.name, len(self.bad), told)
         if len(seen) == before:
             raise CorpusError(f"{self.name} holds no passage. Of a file, each line is a JSON object or tab-separated.")
+
+    def _of_file(self, path: Path, seen: set[str]) -> Iterator[Passage]:
+        """Yield the passages of good lines; the first of them tells the form, if it is not known."""
+        form, before = self._form or (HOTPOTQA if is_archive(path) else None), len(seen)
+        parse: Parse | None = None
+        for file, number, line in numbered(path) if form is None else form.lines(path):
+            try:
+                text = _decoded(line, number)
+                if not text.strip():
+                    continue
+                if parse is None:
+                    known = (one for one in FORMATS.values() if one.recognises(uncompressed(path), text))
+                    form = form or next(known, JSON_LINES)
+                    below = form.below(text)
+                    parse = below or form.parse
+                    if below:
+                        continue
+                for passage in parse(text, number):
+                    if passage.id in seen:
+                        shown = repr(passage.id[:_SHOWN])
+                        raise BadText(f"the id {shown} stands on an earlier line too, or in the index that is added to")
+                    seen.add(passage.id)
+                    yield passage
+            except BadText as problem:
+                self._leave_out(BadLine(number, str(problem), file), len(seen) - before)
+
+    def _leave_out(self, line: BadLine, good: int) -> None:
+        """Note a bad line; refuse the corpus for it, unless bad ones are skipped and there are not many."""
+        if not self._skip_bad:
+            raise CorpusError(
+                f"{line.file}, line {line.number}: {line.problem}. Correct the line, or keep only the good ones "
+                "(--skip-bad)."
+            ) from None
+        self.bad.append(line)
+        if len(self.bad) > max(_BAD_AT_MOST, good):
+            raise CorpusError(
+                f"{line.file} is no corpus of this format: {len(self.bad):,} bad lines up to line {line.number:,}, and "
+                f"{good:,} passages. The last one: {line.problem}."
+            ) from None
 
 
 def read_corpus(path: str | Path, *, corpus_format: str | None = None, skip_bad: bool = False) -> CorpusSource:
@@ -107,63 +148,6 @@ def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:
             raise CorpusError(f"There are two passages of the id {passage.id!r}: ids must be unique in an index.")
         seen.add(passage.id)
         yield passage
-
-
-def _passages(path: Path, form: CorpusFormat | None, seen: set[str], bad: list[BadLine] | None) -> Iterator[Passage]:
-    """Yield the passages of good lines.
-
-    Args:
-        form: of the file, or None to recognise it.
-        bad: takes the bad lines; if None, the first of them is an error.
-    """
-    form = form or (HOTPOTQA if is_archive(path) else None)
-    parse: Parse | None = None
-    good = left_out = 0
-    for file, number, line in numbered(path) if form is None else form.lines(path):
-        try:
-            text = _decoded(line, number)
-            if not text.strip():
-                continue
-            if parse is None:
-                known = (one for one in FORMATS.values() if one.recognises(uncompressed(path), text))
-                form = form or next(known, JSON_LINES)
-                below = form.below(text)
-                parse = below or form.parse
-                if below:
-                    continue
-            for passage in parse(text, number):
-                if passage.id in seen:
-                    shown = repr(passage.id[:_SHOWN])
-                    raise BadText(f"the id {shown} stands on an earlier line too, or in the index that is added to")
-                seen.add(passage.id)
-                good += 1
-                yield passage
-        except BadText as problem:
-            if bad is None:
-                raise CorpusError(
-                    f"{file}, line {number}: {problem}. Correct the line, or keep only the good ones (--skip-bad)."
-                ) from None
-            bad.append(BadLine(number, str(problem), file))
-            left_out += 1
-            if left_out > max(_BAD_AT_MOST, good):
-                raise CorpusError(
-                    f"{file} is no corpus of this format: {left_out:,} bad lines up to line {number:,}, and {good:,} "
-                    f"passages. The last one: {problem}."
-                ) from None
-
-
-def named_format(name: str) -> CorpusFormat:
-    """Return the form of that name."""
-    if name not in FORMATS:
-        raise CorpusError(unknown_name("corpus format", name, FORMATS))
-    return FORMATS[name]
-
-
-def _described(file: str, bad: list[BadLine]) -> str:
-    """Return a sentence on the lines that were left out of a corpus."""
-    named = "; ".join(f"line {line.number}: {line.problem}" for line in bad[:_NAMED_IN_A_WARNING])
-    more = len(bad) - _NAMED_IN_A_WARNING
-    return f"{file}: {len(bad)} bad lines left out ({named}{f'; and {more} more' if more > 0 else ''})"
 
 
 def _decoded(line: bytes, number: int) -> str:
