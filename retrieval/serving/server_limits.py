@@ -75,11 +75,7 @@ def guarded(
 
 
 async def _refuse_unrouted(hint: str, request: Request, error: Exception) -> Response:
-    """Refuse a request that no route takes, or whose JSON FastAPI could not begin with, in the form of other refusals.
-
-    Raises:
-        Refused: always.
-    """
+    """Refuse a request that no route takes, or whose JSON FastAPI could not begin with, as others are refused."""
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         error.detail = f"there is no {printable(request.url.path)[:80]} here{hint}"
@@ -122,14 +118,19 @@ class RequestLimits:
     def check_caller(self, scope: Scope) -> None:
         """Refuse whoever does not bring the token; without one, what a browser sends for a page of another site.
 
+        Such a page can give its own name to this address.
+
         Raises:
-            Refused: with 401 or 403.
+            Refused: with 401; with 403 if the request is for another host, or from a page of another.
         """
         headers = dict(scope["headers"])
-        if self.limits.token is None:
-            _check_page(headers)
-        elif not brings_token(headers, self.limits.token):
-            raise Refused(401, "this server asks for a token (Authorization: Bearer …)", "invalid_token")
+        if self.limits.token is not None:
+            if not brings_token(headers, self.limits.token):
+                raise Refused(401, "this server asks for a token (Authorization: Bearer …)", "invalid_token")
+            return
+        page, foreign = headers.get(b"origin"), headers.get(b"sec-fetch-site") == b"cross-site"
+        if foreign or not is_for_here(headers) or (page is not None and not _is_here(page)):
+            raise Refused(403, "without a token this server answers only requests of and to this machine", "foreign")
 
     async def _read(self, receive: Receive) -> Receive:
         """Read the body, and return what gives it to the application."""
@@ -154,18 +155,6 @@ def brings_token(headers: Mapping[bytes, bytes], token: str) -> bool:
     """Return whether a request brings the token as ``Authorization: Bearer``."""
     scheme, _, brought = headers.get(b"authorization", b"").partition(b" ")
     return scheme.lower() == b"bearer" and secrets.compare_digest(brought.strip(), token.encode())
-
-
-def _check_page(headers: Mapping[bytes, bytes]) -> None:
-    """Refuse what a browser sends for a page of another site; such a page can give its own name to this address.
-
-    Raises:
-        Refused: if the request is for another host, or from a page of another.
-    """
-    page = headers.get(b"origin")
-    foreign = headers.get(b"sec-fetch-site") == b"cross-site"
-    if foreign or not is_for_here(headers) or (page is not None and not _is_here(page)):
-        raise Refused(403, "without a token this server answers only requests of and to this machine", "foreign")
 
 
 def is_for_here(headers: Mapping[bytes, bytes]) -> bool:
