@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from ...common.errors import IndexRefused
 from ...common.manifests import installed_versions
@@ -63,7 +64,7 @@ def upload(
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
         encoder = Encoder.load(find_checkpoint(checkpoint), precision)
         progress(BuildProgress("weighing words", 0, 0))
-        manifest = _manifest(record, encoder, chosen, mean_length(passages, BM25Settings()))
+        manifest = _manifest(record, encoder, asdict(chosen), mean_length(passages, BM25Settings()))
         if there is not None and overwrite and there.manifest.fingerprint != manifest.fingerprint:
             collection.drop()
             there = None
@@ -92,8 +93,7 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
     behind = base.corpus, collection.passages(base.corpus.passages)
     with _stored(source, progress, behind) as (record, passages):
         encoder = Encoder.load(checkpoint_of(address, base.checkpoint, find_checkpoint), base.settings["precision"])
-        chosen, mean = QdrantSettings(**base.settings["qdrant"]), base.settings["mean_length"]
-        manifest = _manifest(record, encoder, chosen, mean)
+        manifest = _manifest(record, encoder, base.settings["qdrant"], base.settings["mean_length"])
         if there.finished:
             there = State(manifest=manifest, base=base)
         _check_same(collection, there, manifest, "add what was being added, or replace the whole (--overwrite)")
@@ -110,11 +110,11 @@ def _stored(
         yield store_corpus(Path(folder), source, report, behind), PassageStore(Path(folder))
 
 
-def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, mean: float) -> IndexManifest:
+def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: dict[str, Any], mean: float) -> IndexManifest:
     made = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     return IndexManifest(
         kind=KIND,
-        settings={**made, "qdrant": asdict(settings), "bm25": asdict(BM25Settings()), "mean_length": mean},
+        settings={**made, "qdrant": settings, "bm25": asdict(BM25Settings()), "mean_length": mean},
         checkpoint=encoder.checkpoint,
         corpus=corpus,
         versions=installed_versions(["questree", "qdrant-client", "colbert-ai", "torch", "transformers"]),
