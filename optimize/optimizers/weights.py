@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
 import dspy
 from dspy.clients.utils_finetune import infer_data_format
-from dspy.teleprompt import bootstrap_finetune
 from pydantic import Field, JsonValue
 
 from ...common.errors import QuestreeError
+from ...evaluation.pools import Threads
 from ...lm.guard import adapter_in_use, shown_demonstrations
 from ...lm.policy import RunPolicy
 from ...programs import Program
-from ..candidates import CandidateKeeper
+from ...programs.demonstrations import TraceStep
 from ..trainings import check_trainable
+from ..verdicts import Verdicts
 from .base import Job, Optimizer
-from .dspy_changes import replaced
 from .few_shot import BootstrapFewShot, BootstrapRandomSearch
 from .instructions import Copro, Gepa, InferRules, Mipro, Simba
 
@@ -41,38 +42,23 @@ class Training(Optimizer):
 
 
 class BootstrapFinetune(Training):
-    """The LM is trained on the steps of training questions that were answered well (DSPy's BootstrapFinetune)."""
+    """The LM is trained on the steps of training questions that were answered well (as DSPy's BootstrapFinetune)."""
 
     name = "bootstrap-finetune"
     unused = frozenset({"prompt_lm"})
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.BootstrapFinetune``; each predictor of what it returns has the trained LM."""
-        student.set_lm(student.predictors()[0].lm or dspy.settings.lm)
-        teleprompter = _Finetune(job, self.exclude_demos, dict(self.train_kwargs))
-        with replaced(bootstrap_finetune, "bootstrap_trace_data", _bootstrap_unwatched):
-            trained = teleprompter.compile(student, trainset=job.trainset, teacher=job.teacher)
-        for asked in (student, job.teacher):
-            (asked or student).__dict__.pop("forward", None)  # DSPy replaced it for a while
-        return trained
+        """Ask the training questions, and train the LM on each good step: its prompt as it was sent, and its reply.
 
-
-class _Finetune(dspy.BootstrapFinetune):
-    """DSPy's, with data of the steps that make good demonstrations, and a training that a second run goes on with."""
-
-    def __init__(self, job: Job, exclude_demos: bool, train_kwargs: dict[str, Any]):
-        super().__init__(metric=job.verdicts.accepts, exclude_demos=exclude_demos, train_kwargs=train_kwargs)
-        self.job = job
-
-    def _prepare_finetune_data(self, trace_data: list[Any], lm: dspy.LM, pred_ind: int | None = None) -> Any:
-        """Return what the LM is trained on: each good step's prompt as it was sent, and its reply."""
-        adapter, verdicts = adapter_in_use(), self.job.verdicts
-        good = [one for one in trace_data if one["score"]]
-        steps = [step for one in good for step in verdicts.sound(one["trace"], one["example"], one["prediction"])]
-        if not steps:
+        Each predictor of what it returns has the trained LM.
+        """
+        adapter, lm = adapter_in_use(), student.predictors()[0].lm or dspy.settings.lm
+        learn = partial(_good_steps, job.teacher or student, job.verdicts)
+        answered = [steps for steps in Threads(job.concurrency).map(learn, job.trainset) if steps is not None]
+        if not any(answered):
             raise QuestreeError(
-                f"Of {len(trace_data)} training questions, {len(good)} were answered well, and no step of theirs can "
-                "be learned from: give more of them, a better teacher (--teacher), or a milder metric."
+                f"Of {len(job.trainset)} training questions, {len(answered)} were answered well, and no step of theirs "
+                "can be learned from: give more of them, a better teacher (--teacher), or a milder metric."
             )
         data = [
             adapter.format_finetune_data(
@@ -81,28 +67,22 @@ class _Finetune(dspy.BootstrapFinetune):
                 inputs=inputs,
                 outputs=reply,
             )
+            for steps in answered
             for predictor, inputs, reply in steps
         ]
-        Random(self.job.seed).shuffle(data)
-        return data, infer_data_format(adapter)
-
-    def finetune_lms(self, finetune_dict: dict[Any, dict[str, Any]]) -> dict[Any, dspy.LM]:
-        """Return the trained LM."""
-        return {
-            key: self.job.trainings.train(
-                asked["lm"], asked["train_data"], asked["train_data_format"], asked["train_kwargs"]
-            )
-            for key, asked in finetune_dict.items()
-        }
+        Random(job.seed).shuffle(data)
+        student.set_lm(job.trainings.train(lm, data, infer_data_format(adapter), dict(self.train_kwargs)))
+        for predictor in student.predictors() if self.exclude_demos else ():
+            predictor.demos = []
+        return student
 
 
-def _bootstrap_unwatched(**asked: Any) -> Any:
-    """Ask the training questions; that DSPy scores them with `dspy.Evaluate` makes no candidate of the program."""
-    from dspy.teleprompt.bootstrap_trace import bootstrap_trace_data
-
-    watching = [one for one in dspy.settings.callbacks if not isinstance(one, CandidateKeeper)]
-    with dspy.context(callbacks=watching):
-        return bootstrap_trace_data(**asked)
+def _good_steps(program: Program, verdicts: Verdicts, example: dspy.Example) -> list[TraceStep] | None:
+    """Return the steps of a question that make good demonstrations, or None if it was not answered well."""
+    with dspy.context(trace=[]):
+        prediction = program(**example.inputs())
+        trace = dspy.settings.trace
+    return verdicts.sound(trace, example, prediction) if verdicts.accepts(example, prediction) else None
 
 
 _PROMPTS: dict[str, type[Optimizer]] = {
