@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Literal
 
 import dspy
+from dspy.teleprompt.infer_rules import RulesInductionProgram
 from dspy.teleprompt.mipro_optimizer_v2 import AUTO_RUN_SETTINGS
 from dspy.teleprompt.simba_utils import append_a_rule
 from pydantic import Field
@@ -192,50 +193,41 @@ class InferRules(Demonstrating):
     rules: int = Field(default=10, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.InferRules``."""
-        teleprompter = _InferRules(
-            metric=job.verdicts,
-            num_candidates=self.candidates,
-            num_rules=self.rules,
-            num_threads=job.concurrency,
-            max_errors=PATIENCE,
-            **self.counts(),
-        )
-        inducing = teleprompter.rules_induction_program
+        """Bootstrap; then compare copies of the program, each with other rules, as ``dspy.InferRules`` does."""
+        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, max_errors=PATIENCE, **self.counts())
+        bootstrapped = bootstrap.compile(student, teacher=job.teacher, trainset=job.trainset)
+        inducing = RulesInductionProgram(self.rules, {"lm": job.prompt_lm} if job.prompt_lm else {})
         inducing.rng = Random(job.seed)
-        inducing.teacher_settings = {"lm": job.prompt_lm} if job.prompt_lm else {}
-        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
+        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts, num_threads=job.concurrency)
+        candidates = (_with_rules(bootstrapped.deepcopy(), inducing) for _ in range(self.candidates))
+        return max(candidates, key=lambda candidate: evaluate(candidate).score)
 
 
-class _InferRules(dspy.InferRules):
-    """DSPy's, in four points otherwise.
+def _with_rules(program: Program, inducing: RulesInductionProgram) -> Program:
+    """Add rules to the instructions of each predictor that has demonstrations, which they follow.
 
-    It would make rules of the task's rows, which lack most fields of a predictor inside a program, and show them in
-    Python's notation, without a word of what they are examples of. It would know a prompt that is too long by errors
-    that its LM no longer raises. And it would write the rules into the class of the signature, which all copies of the
-    program share: the last candidate's would stand in the best one, and in the program that was given.
+    DSPy would make rules of the task's rows, which lack most fields of a predictor inside a program, and show them in
+    Python's notation, without a word of what they are examples of. And it would write the rules into the class of the
+    signature, which all copies of the program share.
     """
-
-    def induce_natural_language_rules(self, predictor: dspy.Predict, trainset: list[dspy.Example]) -> str:
-        """Return rules that the predictor's demonstrations follow, or as many of them as the LM's window holds.
-
-        A predictor without demonstrations gets none.
-        """
-        shown = complete_demonstrations(predictor)
-        while shown:
-            try:
-                return str(self.rules_induction_program(_as_examples(predictor.signature, shown)))
-            except CallFailedError as error:
-                if error.failure.cause != "context-window" or len(shown) == 1:
-                    raise
-                shown = shown[:-1]
-        return ""
-
-    def update_program_instructions(self, predictor: dspy.Predict, natural_language_rules: str) -> None:
-        """Add rules to the instructions of this predictor alone."""
-        if natural_language_rules:
-            instructions = f"{predictor.signature.instructions}\n\nFollow these rules:\n{natural_language_rules}"
+    for predictor in program.predictors():
+        if rules := _rules(predictor, inducing):
+            instructions = f"{predictor.signature.instructions}\n\nFollow these rules:\n{rules}"
             predictor.signature = predictor.signature.with_instructions(instructions)
+    return program
+
+
+def _rules(predictor: dspy.Predict, inducing: RulesInductionProgram) -> str:
+    """Return rules that the demonstrations follow, or as many of them as the LM's window holds; none where none are."""
+    shown = complete_demonstrations(predictor)
+    while shown:
+        try:
+            return str(inducing(_as_examples(predictor.signature, shown)))
+        except CallFailedError as error:
+            if error.failure.cause != "context-window" or len(shown) == 1:
+                raise
+            shown = shown[:-1]
+    return ""
 
 
 def _as_examples(signature: type[dspy.Signature], demonstrations: Sequence[Any]) -> str:
