@@ -45,12 +45,12 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     from dspy.clients import execution
     from dspy.propose import dataset_summary_generator, grounded_proposer
     from dspy.propose import utils as proposing
-    from dspy.teleprompt import bootstrap, random_search, teleprompt_optuna, utils
+    from dspy.teleprompt import bootstrap, random_search, utils
     from dspy.utils.parallelizer import ParallelExecutor
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     # teleprompters print and show bars whatever their settings are; the screen belongs to the caller
-    searches, proposers = (bootstrap, random_search, teleprompt_optuna, utils), (proposing, grounded_proposer)
+    searches, proposers = (bootstrap, random_search, utils), (proposing, grounded_proposer)
     for module in (*searches, *proposers, dataset_summary_generator):
         yield module, "print", lambda *words, **how: None
     made_bar = tqdm.__init__

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import dspy
-from dspy.teleprompt import BootstrapFewShotWithOptuna
 from pydantic import Field
 
 from ...common.errors import QuestreeError, needs_extra
@@ -20,7 +17,6 @@ from ...programs.demonstrations import alternate
 from ...programs.states import state_of
 from ..demonstrations import demonstrate, handwritten, read_lesson
 from .base import PATIENCE, Job, Optimizer
-from .dspy_changes import only_errors, replaced
 
 
 class LabeledFewShot(Optimizer):
@@ -157,37 +153,27 @@ class BootstrapOptuna(Demonstrating):
             import optuna  # noqa: F401
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.BootstrapFewShotWithOptuna``, whose study takes no seed."""
+        """Bootstrap, and try what Optuna chooses, as ``dspy.BootstrapFewShotWithOptuna`` does without a seed."""
         import optuna
 
-        teleprompter = _BootstrapWithOptuna(
-            metric=job.verdicts, num_candidate_programs=self.trials, num_threads=job.concurrency, **self.counts()
-        )
-        seeded = partial(optuna.create_study, sampler=optuna.samplers.TPESampler(seed=job.seed))
-        with replaced(optuna, "create_study", seeded), only_errors(logging.getLogger("optuna")):  # it has its own level
-            return teleprompter.compile(
-                student,
-                teacher=job.teacher,
-                max_demos=self.max_bootstrapped_demos,
-                trainset=job.trainset,
-                valset=job.valset,
-            )
+        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, max_errors=PATIENCE, **self.counts())
+        teacher = job.teacher or student.reset_copy()
+        taught = bootstrap.compile(student.reset_copy(), teacher=teacher, trainset=job.trainset)
+        shown = {name: complete_demonstrations(predictor) for name, predictor in taught.named_predictors()}
+        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts, num_threads=job.concurrency)
 
+        def score(trial: Any) -> float:
+            """Return the score of the program with one of the demonstrations of each predictor that has some."""
+            tried = student.reset_copy()
+            for name, predictor in tried.named_predictors():
+                if demos := shown[name]:
+                    predictor.demos = [demos[trial.suggest_int(name, 0, len(demos) - 1)]]
+            trial.set_user_attr("program", tried)
+            return float(evaluate(tried).score)
 
-class _BootstrapWithOptuna(BootstrapFewShotWithOptuna):
-    """DSPy's, which raises an error where a predictor was not called, and so has no demonstrations."""
-
-    def objective(self, trial: Any) -> float:
-        """Return the score of the program with one of the demonstrations of each predictor that has some."""
-        tried = self.student.reset_copy()
-        for (name, taught), predictor in zip(
-            self.compiled_teleprompter.named_predictors(), tried.predictors(), strict=True
-        ):
-            if demos := complete_demonstrations(taught):
-                predictor.demos = [demos[trial.suggest_int(name, 0, len(demos) - 1)]]
-        score = dspy.Evaluate(devset=self.valset, metric=self.metric, num_threads=self.num_threads)(tried).score
-        trial.set_user_attr("program", tried)
-        return float(score)
+        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=job.seed))
+        study.optimize(score, n_trials=self.trials)
+        return study.best_trial.user_attrs["program"]
 
 
 class Ensemble(BootstrapRandomSearch):
