@@ -72,8 +72,9 @@ class BootstrapFinetune(Training):
         ]
         Random(job.seed).shuffle(data)
         student.set_lm(job.trainings.train(lm, data, infer_data_format(adapter), dict(self.train_kwargs)))
-        for predictor in student.predictors() if self.exclude_demos else ():
-            predictor.demos = []
+        if self.exclude_demos:
+            for predictor in student.predictors():
+                predictor.demos = []
         return student
 
 
