@@ -193,7 +193,7 @@ class InferRules(Demonstrating):
     rules: int = Field(default=10, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Bootstrap; then compare copies of the program, each with other rules, as ``dspy.InferRules`` does."""
+        """Compare copies of the bootstrapped program, each with other rules, as ``dspy.InferRules`` does."""
         bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, max_errors=PATIENCE, **self.counts())
         bootstrapped = bootstrap.compile(student, teacher=job.teacher, trainset=job.trainset)
         inducing = RulesInductionProgram(self.rules, {"lm": job.prompt_lm} if job.prompt_lm else {})
