@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .common.errors import QuestreeError
 from .parts import Parts
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .optimize.readers import ReaderScores, Reading, ReadingExample, ThetaPoint
     from .retrieval import Reader
 
+_Manifest = TypeVar("_Manifest", bound=Calibrated)
 Count = Callable[[str, int, int], None]
 """Called with what is being done, how many of it are done, and how many there are."""
 
@@ -74,7 +75,8 @@ class Readers(Parts):
         from .optimize.readers import best_theta, plot_theta, score_readings
 
         settings = self.settings
-        folder = _folder_for(settings.reader, settings.out, Path("readers"), ReaderManifest)
+        model_kind = "lm" if settings.reader == "lm" else "dpr"
+        folder, manifest = _kept_for(ReaderManifest, settings.reader, model_kind, settings.out, Path("readers"))
         # before a model is loaded: they may be faulty
         examples, seen = self._unseen(settings.split)
         held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
@@ -92,13 +94,21 @@ class Readers(Parts):
             if test_split:
                 others, failed_later = self._read(reader, test_split, held_out, counted)
                 scores, failed = score_readings(others, chosen.theta), failed + failed_later
-        found: dict[str, Any] = {"scores": scores, "failed": failed, "seen": seen + seen_later, "simulated": simulated}
-        calibration = Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)
-        store(folder, self._manifest(calibration, test_split))
+        facts: dict[str, Any] = {
+            **{"task": settings.task, "split": settings.split, "negatives_of": settings.retriever or "other questions"},
+            **{"passages": len(readings), "simulated": simulated},
+            **{"precision": chosen.precision, "recall": chosen.recall, "f1": chosen.f1},
+        }
+        if scores is not None:
+            facts["held_out"] = {"split": test_split, "questions": scores.span_f1.n, **scores.figures()}
+        model = settings.lm if manifest.kind == "lm" else manifest.model
+        changed = {"threshold": chosen.theta, "calibration": facts, "model": model}
+        store(folder, manifest.model_copy(update=changed))
         tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
         title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
         plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
-        return calibration
+        found: dict[str, Any] = {"scores": scores, "failed": failed, "seen": seen + seen_later, "simulated": simulated}
+        return Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)
 
     def calibrate_duplicates(self, pairs: Path, on_read: Count) -> Calibration:
         """Choose the threshold of the settings' duplicate check on half of the pairs, score it on the others, store it.
@@ -114,7 +124,8 @@ class Readers(Parts):
         if check is None:
             raise QuestreeError("The check by words has no threshold: name a cross-encoder, or `retriever`.")
         name = self.settings.duplicates
-        folder = _folder_for(name, self.settings.out, Path("duplicates"), DuplicatesManifest)
+        model_kind = "retriever" if name == "retriever" else "cross-encoder"
+        folder, manifest = _kept_for(DuplicatesManifest, name, model_kind, self.settings.out, Path("duplicates"))
         found = read_pairs(pairs)
         compared = compare_all(check.likeness, found, on_progress=lambda done: on_read("pairs", done, len(found)))
         readings, others = (
@@ -128,11 +139,7 @@ class Readers(Parts):
             facts["retriever"] = str(self.settings.retriever)
         if f1 is not None:
             facts["held_out"] = {"pairs": f1.n, "f1": f1.mean, "f1_low": f1.low, "f1_high": f1.high}
-        before = stored(DuplicatesManifest, name) or DuplicatesManifest(
-            kind="retriever" if name == "retriever" else "cross-encoder",
-            model=None if folder_of(DuplicatesManifest, name) else name,
-        )
-        store(folder, before.model_copy(update={"threshold": chosen.theta, "calibration": facts}))
+        store(folder, manifest.model_copy(update={"threshold": chosen.theta, "calibration": facts}))
         plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
         return Calibration(check.name, folder, readings, chosen, check.threshold, f1=f1)
 
@@ -167,32 +174,17 @@ class Readers(Parts):
         self.use_lm()
         return self.reader or LMReader(), bool(lm_facts()["simulated"])
 
-    def _manifest(self, calibration: Calibration, test_split: str | None) -> ReaderManifest:
-        settings, chosen, scores = self.settings, calibration.chosen, calibration.scores
-        before = stored(ReaderManifest, settings.reader) or ReaderManifest(
-            kind="lm" if settings.reader == "lm" else "dpr",
-            model=None if folder_of(ReaderManifest, settings.reader) else settings.reader,
-        )
-        facts: dict[str, Any] = {
-            **{"task": settings.task, "split": settings.split, "negatives_of": settings.retriever or "other questions"},
-            **{"passages": len(calibration.readings), "simulated": calibration.simulated},
-            **{"precision": chosen.precision, "recall": chosen.recall, "f1": chosen.f1},
-        }
-        if scores is not None:
-            facts["held_out"] = {"split": test_split, "questions": scores.span_f1.n, **scores.figures()}
-        found = {"threshold": chosen.theta, "calibration": facts}
-        return before.model_copy(update=found | ({"model": settings.lm} if before.kind == "lm" else {}))
 
-
-def _folder_for(name: str, out: Path | None, default: Path, kind: type[Calibrated]) -> Path:
-    """Return where a threshold goes: into the model's own folder, if it has one."""
+def _kept_for(
+    kind: type[_Manifest], name: str, model_kind: str, out: Path | None, beside: Path
+) -> tuple[Path, _Manifest]:
+    """Return the folder that a threshold goes into, the model's own if it has one, and the manifest of the model."""
     own = folder_of(kind, name)
-    if own is not None:
-        if out not in (None, own):
-            raise QuestreeError(f"{own} is a folder: its threshold is stored in it, not in {out}.")
-        return own
-    folder = out or default / name.replace("/", "-")
+    if own is not None and out not in (None, own):
+        raise QuestreeError(f"{own} is a folder: its threshold is stored in it, not in {out}.")
+    folder = own or out or beside / name.replace("/", "-")
     others = [one for one in folder.iterdir() if not one.name.startswith("runs.db")] if folder.is_dir() else []
-    if others and stored(kind, folder) is None:
+    if own is None and others and stored(kind, folder) is None:
         raise QuestreeError(f"{folder} exists and holds something else; choose another --out.")
-    return folder
+    new = {"kind": model_kind, "model": None if own else name}
+    return folder, stored(kind, name) or kind.model_validate(new)

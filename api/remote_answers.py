@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -79,7 +79,10 @@ class RemoteAnswerers:
 
     def __call__(self, program: Program) -> Asking:
         """Return what asks a program there; it is called on several threads and waits for the answer."""
-        shared = self._workers.share(_described(program).model_dump_json())
+        lm = dspy.settings.lm
+        rollout = None if lm is None else lm.kwargs.get("rollout_id")
+        described = _Described(manifest=manifest_of(program), rollout=rollout, identity=_identity(program))
+        shared = self._workers.share(described.model_dump_json())
         return partial(self._ask, program.name, shared)
 
     def _ask(self, program: str, shared: Any, example: dspy.Example) -> tuple[Record, list[EpisodeStep]]:
@@ -98,15 +101,6 @@ class RemoteAnswerers:
         return answered.record, answered.exchanges
 
 
-def _described(program: Program) -> _Described:
-    lm = dspy.settings.lm
-    return _Described(
-        manifest=manifest_of(program),
-        rollout=None if lm is None else lm.kwargs.get("rollout_id"),
-        identity=_identity(program),
-    )
-
-
 def _identity(program: Program) -> Any:
     return json.loads(json.dumps(run_identity(program, task="")))
 
@@ -117,8 +111,7 @@ class Answering:
     def __init__(self, given: dict[str, Any]):
         self._parts = Parts(run_settings(**given))
         self._parts.use_lm()
-        self._programs: dict[str, tuple[Program, dspy.LM]] = {}
-        self._lock = Lock()
+        self._program, self._lock = lru_cache(maxsize=None)(self._made), Lock()
         policy = self._parts.settings.policy
         self._pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
 
@@ -128,21 +121,16 @@ class Answering:
 
     def _answer(self, described: str, asked: str) -> bytes:
         fields = json.loads(asked)
-        program, lm = self._program(described)
+        with self._lock:  # each is made once
+            program, lm = self._program(described)
         with limited(self._parts.settings.policy), dspy.context(lm=lm):
             record, exchanges = answer(program, dspy.Example(**fields["fields"]).with_inputs(*fields["inputs"]))
         answered = _Answered(record=record, exchanges=exchanges).model_dump(mode="json")
         return json.dumps(without_secrets(answered)).encode()
 
-    def _program(self, described: str) -> tuple[Program, dspy.LM]:
-        """Return the program and its LM, made once."""
-        with self._lock:
-            if described not in self._programs:
-                self._programs[described] = self._made(_Described.model_validate_json(described))
-            return self._programs[described]
-
-    def _made(self, described: _Described) -> tuple[Program, dspy.LM]:
+    def _made(self, description: str) -> tuple[Program, dspy.LM]:
         """Make a program and its LM."""
+        described = _Described.model_validate_json(description)
         parts, manifest, lm = self._parts, described.manifest, self._parts.lm
         allow(manifest.program.name, manifest.program.settings)
         retriever = parts.retriever if manifest.retriever else None

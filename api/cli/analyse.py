@@ -77,18 +77,13 @@ def alpha(
     _print_each(runs, as_json, lambda found, run: found.alpha_sweep(run.records, alphas))
 
 
-def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
-    from ..evaluation.stored_runs import stored_runs
-
-    return stored_runs(folders)
-
-
 def _print_each(folders: Sequence[Path], as_json: bool, analysis: "Callable[[Any, StoredRun], list[Any]]") -> None:
     """Print what an analysis finds in each run; say of which runs nothing can be found, with the reason."""
     from ..evaluation import analyses
+    from ..evaluation.stored_runs import stored_runs
 
     rows, without = list[dict[str, Any]](), list[str]()
-    for run in _stored(folders):
+    for run in stored_runs(folders):
         try:
             rows += [{"run": run.name, **row, "simulated": run.simulated} for row in analysis(analyses, run)]
         except QuestreeError as error:
@@ -103,8 +98,9 @@ def _print_each(folders: Sequence[Path], as_json: bool, analysis: "Callable[[Any
 def _print_pair(with_: Path, without: Path, metric: str | None, as_json: bool, analysis: str, **how: float) -> None:
     """Print what an analysis finds in a run with retrieval and one without."""
     from ..evaluation import analyses
+    from ..evaluation.stored_runs import stored_runs
 
-    (one, *more), (other, *others) = _stored([with_]), _stored([without])
+    (one, *more), (other, *others) = stored_runs([with_]), stored_runs([without])
     if more or others:
         raise QuestreeError("Give two single runs here: the one with retrieval, then the one without.")
     if retriever := other.part("retriever"):

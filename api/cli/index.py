@@ -53,11 +53,9 @@ def index(
         add: Add to the index that is there, as if it were built from all passages.
         links: Make its links too, beside it (OUT.links), for --retriever linked:OUT.
     """
-
     from ..data import MINI_CORPUS
     from ..retrieval.corpora.corpus import read_corpus
     from ..retrieval.indexes.cluster import connected
-    from ..retrieval.linked.retriever import links_folder, make_links
     from .progress import progress_bars
 
     named = kind != "auto"
@@ -78,19 +76,15 @@ def index(
     _check_encodes(kind, out if add else None, {"--on": on, "--checkpoint": checkpoint})
     if corpus == Path("mini") and not corpus.exists():
         corpus = MINI_CORPUS
-    given = named_values(values, "--set")
+    settings = named_values(values, "--set")
+    new = None if add else {"checkpoint": checkpoint, "overwrite": overwrite}
     with connected(on, workers) if on else nullcontext() as cluster, progress_bars() as bars:
         source = read_corpus(corpus, corpus_format=form, skip_bad=skip_bad)
-        order = {"checkpoint": checkpoint, "overwrite": overwrite}
         if engine is not None:
-            said = _uploaded(source, engine, add, given, order, bars.index)
+            said = _uploaded(source, engine, settings, new, progress=bars.index)
         else:
             how = {"cluster": cluster, "progress": bars.index}
-            said = _built(source, cast(Path, out), add, kind, given, order, how)
-            beside = links_folder(cast(Path, out))
-            if beside != out and (links or beside.exists()):
-                make_links(cast(Path, out), bars.index)
-                said += f"\n{beside}: its links; use them with --retriever {quote(f'linked:{out}')}"
+            said = _built(source, cast(Path, out), kind, settings, new, links=links, **how)
     for line in source.bad:
         echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
     echo(said)
@@ -110,41 +104,48 @@ def _check_encodes(kind: str, added_to: Path | None, encoding: dict[str, Any]) -
 def _built(
     source: "CorpusSource",
     out: Path,
-    add: bool,
     kind: str,
-    values: dict[str, Any],
-    order: dict[str, Any],
-    how: dict[str, Any],
+    settings: dict[str, Any],
+    new: dict[str, Any] | None,
+    *,
+    links: bool,
+    **how: Any,
 ) -> str:
-    """Make or enlarge the index in a folder, and return what is said of it."""
+    """Make the index in a folder, or add to it where nothing is said of a new one; return what is said of it."""
     from rich.filesize import decimal
 
     from ..retrieval import add_to_index, build_index, read_manifest
     from ..retrieval.index_folder import KINDS
+    from ..retrieval.linked.retriever import links_folder, make_links
 
-    if add:
+    if new is None:
         add_to_index(source, out, **how)
     else:
-        settings = KINDS[kind].named_settings(values) if values else None
-        build_index(source, out, kind=kind, settings=settings, **order, **how)
+        checked = KINDS[kind].named_settings(settings) if settings else None
+        build_index(source, out, kind=kind, settings=checked, **new, **how)
     manifest = read_manifest(out)
     size = decimal(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"
-    return f"{out}: {held}; use it with --retriever {quote(str(out))}"
+    said = f"{out}: {held}; use it with --retriever {quote(str(out))}"
+    beside = links_folder(out)
+    if beside == out or not (links or beside.exists()):
+        return said
+    make_links(out, how["progress"])
+    return f"{said}\n{beside}: its links; use them with --retriever {quote(f'linked:{out}')}"
 
 
 def _uploaded(
-    source: "CorpusSource", engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], report: "Report"
+    source: "CorpusSource", engine: str, settings: dict[str, Any], new: dict[str, Any] | None, progress: "Report"
 ) -> str:
-    """Make or enlarge the index in a collection of Qdrant, and return what is said of it."""
+    """Make the collection of Qdrant, or add to it where nothing is said of a new one; return what is said of it."""
     from ..common.registry import settings_of
     from ..retrieval.qdrant import upload
     from ..retrieval.qdrant.layout import QdrantSettings
 
-    if add:
-        manifest = upload.add(source, engine, progress=report)
+    if new is None:
+        manifest = upload.add(source, engine, progress=progress)
     else:
-        settings = settings_of("qdrant", QdrantSettings, values)
-        manifest = upload.upload(source, engine, settings=settings, **order, progress=report)
+        checked = settings_of("qdrant", QdrantSettings, settings)
+        manifest = upload.upload(source, engine, settings=checked, **new, progress=progress)
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}"
     return f"{engine}: {held}; use it with --retriever {quote(engine)}"

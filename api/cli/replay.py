@@ -12,7 +12,6 @@ from . import options
 from .screen import SIMULATED, clear_stdout, echo, print_json
 
 if TYPE_CHECKING:
-    from ..evaluation import Record
     from ..evaluation.capsule import Drift, ReplayedRun
     from ..evaluation.capsule.differences import Difference
     from ..parts import Parts
@@ -43,38 +42,36 @@ def replay(
         question: The id of a question: show everything that differs in it.
         live: Ask the LM of --lm again, and report what became of score and answers.
     """
+    from ..evaluation.capsule import replay as replayed
     from ..evaluation.stored_runs import open_runs
+    from ..parts import Parts
 
     idle = "" if live else _idle(context)
     options.refuse((idle, f"without --live nothing is asked: leave {idle} out"))
+    parts = Parts(settings)
+    if question is not None:  # before anything is paid for
+        ids = [record.id for run in open_runs(capsule) for record in run.records]
+        if question not in ids:
+            raise QuestreeError(f"The capsule has no question {question!r}; its first is {ids[0]!r}.")
     if live:
-        if question is not None:  # before anything is paid for
-            _check_question(question, [record for run in open_runs(capsule) for record in run.records])
-        drifts = _asked_live(settings, capsule, as_json)
+        drifts = _asked_live(parts, capsule, as_json)
         if as_json:
             print_json([_drift_figures(drift) for drift in drifts])
         else:
             _print_drifts(drifts, question)
         return
-
-    from ..evaluation.capsule import replay as replayed
-    from ..parts import Parts
-
-    parts = Parts(settings)
     with clear_stdout(as_json):
         found = replayed(capsule, allow_code=parts.allowed_code)
-    if question is not None:
-        _check_question(question, [one.stored for run in found for one in run.questions])
+    figures = [_figures(run) for run in found]
     if as_json:
-        print_json([_figures(run) for run in found])
-    for run in [] if as_json else found:
-        skipped = sum(one.skipped is not None for one in run.questions)
-        same = len(run.questions) - len(run.differing) - skipped
-        more = f", {skipped} not replayed: their time was over" if skipped else ""
-        note = f"  ({SIMULATED})" if run.simulated else ""
-        echo(f"{run.name}: {same} of {len(run.questions)} records are the same{more}{note}")
-        for line in _told(run, question):
-            echo(line)
+        print_json(figures)
+    else:
+        for run, told in zip(found, figures, strict=True):
+            more = f", {len(told['skipped'])} not replayed: their time was over" if told["skipped"] else ""
+            note = f"  ({SIMULATED})" if run.simulated else ""
+            echo(f"{run.name}: {told['same']} of {told['questions']} records are the same{more}{note}")
+            for line in _told(run, question):
+                echo(line)
     if any(run.differing for run in found):
         raise typer.Exit(1)
 
@@ -86,20 +83,13 @@ def _idle(context: typer.Context) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
 
 
-def _check_question(id: str, records: "Sequence[Record]") -> None:
-    """Raise a QuestreeError if no record is that of the question."""
-    if all(record.id != id for record in records):
-        raise QuestreeError(f"The capsule has no question {id!r}; its first is {records[0].id!r}.")
-
-
-def _asked_live(settings: RunSettings, capsule: Path, as_json: bool) -> "list[Drift]":
+def _asked_live(parts: "Parts", capsule: Path, as_json: bool) -> "list[Drift]":
     from datetime import datetime
 
     from ..evaluation.capsule import replay_live
-    from ..parts import Parts
     from .progress import progress_bars
 
-    parts = Parts(settings)
+    settings = parts.settings
     parts.use_lm()
     out = settings.out or Path("runs") / f"replay-{capsule.stem}-{datetime.now():%Y%m%d-%H%M%S}"
     with progress_bars(as_json) as bars:
