@@ -14,9 +14,16 @@ MISTAKES = [
     ("ask Why? --retriever index+", "each side of +"),
     ("ask Why? --retriever http://127.0.0.1:x", "no address"),
     ("ask Why? --task nosuchtask", "nosuchtask"),
+    ("ask Why? --task mine.jsonl", "questree index"),
+    ("ask Why? --out absent/told.html --lm openai/never-asked", "nothing can be written to the folder absent"),
+    ("ask Why? --json --format html", "leave --format html out"),
     ("ask Why? --lm recorded:nowhere.jsonl", "nowhere.jsonl"),
     ("ask Why? --adapter two-step", "two-step"),
     ("ask ''", "question is empty"),
+    (
+        "evaluate direct --tracking-uri sqlite:///token/x.db",
+        "Cannot track to sqlite:///token/x.db: unable to open database",
+    ),
     ("evaluate --metric cover", "Did you mean 'cover-em'"),
     ("evaluate --split validation", "train"),
     ("evaluate --task rows.csv", '{"question": "…", "answers": ["…"]}'),
@@ -72,6 +79,8 @@ MISTAKES = [
     ("mcp direct --port 8000", "add --http"),
     ("prompts oner --out text --page page", "leave one of them out"),
     ("ui --tracking-uri none", "Name the store"),
+    ("ui --tracking-uri sqlite:///here.db", "There is no MLflow store at here.db"),
+    ("ui --tracking-uri sqlite:///token --host 0.0.0.0", "ask for no token"),
     ("ui --tracking-uri http://127.0.0.1:1", "open it in a browser"),
     ("show nowhere", "nowhere"),
 ]
@@ -81,8 +90,9 @@ MISTAKES = [
 def test_a_mistake_says_what_to_do(questree, index, workplace, words, said):
     (workplace / "rows.csv").write_text("id,question,answer\n1,Who?,Me\n")
     (workplace / "a.jsonl").write_text('{"id": "amber", "text": "words of amber"}\n')
+    (workplace / "mine.jsonl").write_text('{"id": "1", "question": "Why?", "answers": ["Because"]}\n')
     (workplace / "token").write_text("a-token-that-is-long-enough")
     ran = questree(words)
     assert said in ran.refused()
     assert ran.err.strip().splitlines()[-1].startswith(("error: ", "╰"))
-    assert not {"ix", "varied"} & {path.name for path in workplace.iterdir()}
+    assert not {"ix", "varied", "here.db"} & {path.name for path in workplace.iterdir()}

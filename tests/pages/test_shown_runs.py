@@ -94,6 +94,8 @@ def test_a_run_that_cannot_be_read_is_left_out_and_said(runs):
     shown = ShownRuns([runs])
     assert list(shown.runs) == ["searchain"]
     assert "is damaged" in shown.left_out[0]
+    page = Study("runs", shown).page("index.html") or ""
+    assert [one in page for one in ("Left out: ", "<b>searchain</b>", "<b>direct</b>")] == [True, True, False]
     change(runs, "UPDATE run SET about = '{'")
     with pytest.raises(QuestreeError, match="is damaged"):
         ShownRuns([runs])

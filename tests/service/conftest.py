@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from tiny_world import QUESTIONS, SURE, TitleRetriever
 
 from questree.programs import build
+from questree.retrieval.serving.listener import running
 from questree.service import KeptQuestions, Service, ServiceLimits, create_app
 from questree.simulate import SimulatedEngine, Traits, simulated_lm
 from questree.simulate.engine import words_of
@@ -85,8 +86,25 @@ def make_service(tmp_path: Path, tap: Tap, monkeypatch: pytest.MonkeyPatch) -> C
 
 
 @pytest.fixture
-def client(make_service: Callable[..., Service], tap: Tap) -> Iterator[TestClient]:
+def visit() -> Iterator[Callable[..., TestClient]]:
+    """Give a client of a service's application; the other arguments are those of `create_app`."""
+    with ExitStack() as opened:
+        yield lambda service, token=None, *, host="localhost", **how: opened.enter_context(
+            TestClient(create_app(service, token, **how), base_url=f"http://{host}")
+        )
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Run a service's application until the test ends, and give its address."""
+    with ExitStack() as opened:
+        yield lambda service, token=None, *, behind_proxy=False, **how: opened.enter_context(
+            running(create_app(service, token, **how), ending=service.close, behind_proxy=behind_proxy)
+        )
+
+
+@pytest.fixture
+def client(make_service: Callable[..., Service], tap: Tap, visit: Callable[..., TestClient]) -> TestClient:
     """A client of a service whose LM replies at once."""
     tap.let(10**6)
-    with TestClient(create_app(make_service()), base_url="http://localhost") as client:
-        yield client
+    return visit(make_service())

@@ -10,7 +10,6 @@ from itertools import count
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 from tiny_world import QUESTIONS, RIVER, SURE
 
 from questree.evaluation import Tracking
@@ -100,14 +99,6 @@ def test_a_question_without_an_answer_says_why(client):
     assert (reply["state"], reply["failure"]["cause"], reply["answer"]) == ("failed", "question", "")
 
 
-def test_a_client_with_enough_questions_is_refused(make_service, tap):
-    with TestClient(create_app(make_service(per_client=1)), base_url="http://localhost") as client:
-        client.post("/questions", data=ASKED, follow_redirects=False)
-        refused = client.post("/ask", json=ASKED)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_questions")
-        tap.let(10**6)
-
-
 @pytest.mark.parametrize(
     ("form", "status", "said"),
     [
@@ -118,33 +109,44 @@ def test_a_client_with_enough_questions_is_refused(make_service, tap):
         ({"question": " "}, 400, "The question is empty: write one."),
     ],
 )
-def test_a_form_that_is_refused_keeps_what_was_written(make_service, tap, form, status, said):
+def test_a_form_that_is_refused_keeps_what_was_written(make_service, visit, form, status, said):
     written = ASKED | {"program": "tree-of-reviews", "answer_style": "long"} | form
-    with TestClient(create_app(make_service(per_client=1)), base_url="http://localhost") as client:
-        client.post("/questions", data=ASKED, follow_redirects=False)
-        refused = client.post("/questions", data=written)
-        tap.let(10**6)
+    client = visit(make_service(per_client=1))
+    client.post("/questions", data=ASKED, follow_redirects=False)
+    refused = client.post("/questions", data=written)
     assert refused.status_code == status
+    assert client.post("/ask", json=ASKED).json()["error"]["code"] == "too_many_questions"
     assert said in refused.text
     assert f">{written['question'].strip()}</textarea>" in refused.text
     for name, said in (("program", "checked"), ("answer_style", "selected")):
         assert f'value="{written[name]}" {said}>' in refused.text or name in form
 
 
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_a_client_that_leaves_ends_its_question(make_service, tap, accept):
+CHAT = {"model": "searchain", "messages": [{"role": "user", "content": RIVER.question}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "body"),
+    [
+        ("/ask", "application/json", ASKED),
+        ("/ask", "text/event-stream", ASKED),
+        ("/v1/chat/completions", "*/*", CHAT),
+        ("/v1/chat/completions", "*/*", CHAT | {"stream": True}),
+        ("/v1/responses", "*/*", {"model": "searchain", "input": RIVER.question, "stream": True}),
+    ],
+)
+def test_a_client_that_leaves_ends_its_question(make_service, tap, serve, path, accept, body):
     service = make_service()
-    with running(create_app(service)) as address:
-        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as client:
-            body = json.dumps(ASKED)
-            head = f"POST /ask HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nContent-Type: application/json\r\n"
-            client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
-            tap.wait_for(1)
-            (question,) = service._questions.values()
-        with httpx.Client(base_url=address) as other:  # until the question is kept, its page says that it goes on
-            while other.get(f"/questions/{question.asked.id}.json").json()["state"] != "stopped":
-                pass
-        tap.let(10**6)
+    address, content = serve(service), json.dumps(body)
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as client:
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nContent-Type: application/json\r\n"
+        client.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n{content}".encode())
+        tap.wait_for(1)
+        (question,) = service._questions.values()
+    with httpx.Client(base_url=address) as other:  # until the question is kept, its page says that it goes on
+        while other.get(f"/questions/{question.asked.id}.json").json()["state"] != "stopped":
+            pass
+    tap.let(10**6)
     assert tap.asked == 1
 
 
@@ -162,17 +164,17 @@ def test_a_server_that_ends_stops_the_questions_first(make_service, tap):
     assert (kind, done["state"]) == ("done", "stopped")
 
 
-def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service, tap):
+def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service, tap, visit):
     service = make_service()
-    with TestClient(create_app(service), base_url="http://localhost") as client:
-        asked = client.post("/questions", data=ASKED, follow_redirects=False).headers["location"]
-        tap.wait_for(1)
-        page = client.get(asked).text
-        tap.let(10**6)
-        while isinstance(service.find(asked.rpartition("/")[2]), PendingQuestion):
-            client.get(asked)  # until it is kept, and its events are gone
-        (address,) = re.findall(r'data-events="(.*?)"', page)
-        told = client.get(address).text
+    client = visit(service)
+    asked = client.post("/questions", data=ASKED, follow_redirects=False).headers["location"]
+    tap.wait_for(1)
+    page = client.get(asked).text
+    tap.let(10**6)
+    while isinstance(service.find(asked.rpartition("/")[2]), PendingQuestion):
+        client.get(asked)  # until it is kept, and its events are gone
+    (address,) = re.findall(r'data-events="(.*?)"', page)
+    told = client.get(address).text
     assert (page.count('class="step '), "Supported by passages" in told) == (0, True)
     assert told.count('class="step ') == client.get(asked).text.count('class="step ') > 0
 
@@ -197,23 +199,26 @@ def test_the_openapi_description_tells_the_form_of_errors(client):
     assert described["components"]["schemas"]["ErrorDetails"]["properties"].keys() == refused.keys()
 
 
-def test_a_page_says_what_a_simulated_lm_cannot_know(make_service):
+def test_a_page_says_what_a_simulated_lm_cannot_know(make_service, visit):
     """In the tests' own service the LM is behind a tap, so that nothing is known of it."""
     service = make_service()
     service._lm = simulated_lm(QUESTIONS, SURE)
-    with TestClient(create_app(service), base_url="http://localhost") as client:
-        id = client.post("/ask", json={"question": "Who is the president of France?"}).json()["id"]
-        page = client.get(f"/questions/{id}").text
-        for told in (page, client.get("/").text):
-            assert "The simulated LM knows only the questions of its task" in told
-            assert escape(QUESTIONS[0].question) in told
+    client = visit(service)
+    id = client.post("/ask", json={"question": "Who is the president of France?"}).json()["id"]
+    page = client.get(f"/questions/{id}").text
+    for told in (page, client.get("/").text):
+        assert "The simulated LM knows only the questions of its task" in told
+        assert escape(QUESTIONS[0].question) in told
     assert "Answered." not in page
 
 
-def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(make_service, tap, tmp_path, tracking_store, mlflow):
+def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(
+    make_service, tap, visit, tmp_path, tracking_store, mlflow
+):
     tap.let(10**6)
     service, tracking = make_service(), Tracking(uri=tracking_store(tmp_path))
-    with tracking.run("serve", {}) as run, TestClient(create_app(service), base_url="http://localhost") as client:
+    client = visit(service)
+    with tracking.run("serve", {}) as run:
         service.traces = run.traces
         asked = client.post("/ask", json=ASKED).json()
         client.post(f"/questions/{asked['id']}/said", data={"helpful": "no", "note": "Too short."})

@@ -25,8 +25,6 @@ from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import Program, ReasoningTree, answered, build
 from questree.retrieval import Passage
-from questree.retrieval.serving.listener import running
-from questree.service import create_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install questree[dev]")
 expect = playwright.expect
@@ -72,9 +70,8 @@ def here(url: str) -> bool:
 
 
 @pytest.fixture
-def address(make_service) -> Iterator[str]:
-    with running(create_app(make_service())) as address:
-        yield address
+def address(make_service, serve) -> str:
+    return serve(make_service())
 
 
 def ask(page, address: str, question: str = RIVER.question, program: str = "searchain") -> None:
@@ -212,19 +209,18 @@ class TwoSteps(Program):
         return answered(tree, "Franz Kafka", "Franz Kafka", [])
 
 
-def test_a_passage_that_is_open_and_focused_stays_so_when_its_node_changes(page, make_service):
+def test_a_passage_that_is_open_and_focused_stays_so_when_its_node_changes(page, make_service, serve):
     service = make_service()
     service.programs["two-steps"] = TwoSteps()
     TwoSteps.watched.clear()
-    with running(create_app(service)) as address:
-        ask(page, address, program="two-steps")
-        passage = page.locator(".step summary")
-        passage.focus()
-        page.keyboard.press("Enter")
-        TwoSteps.watched.set()
-        expect(page.locator(".step .a")).to_contain_text("Franz Kafka")
-        expect(passage).to_be_focused()
-        expect(page.locator(".step details")).to_have_attribute("open", "")
+    ask(page, serve(service), program="two-steps")
+    passage = page.locator(".step summary")
+    passage.focus()
+    page.keyboard.press("Enter")
+    TwoSteps.watched.set()
+    expect(page.locator(".step .a")).to_contain_text("Franz Kafka")
+    expect(passage).to_be_focused()
+    expect(page.locator(".step details")).to_have_attribute("open", "")
 
 
 class Hostile(Program):
@@ -246,12 +242,12 @@ class Hostile(Program):
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_hostile_text_neither_runs_nor_draws(browser, make_service, scripts):
+def test_hostile_text_neither_runs_nor_draws(browser, make_service, serve, scripts):
     service = make_service()
     service.programs["hostile"] = Hostile()
     Hostile.watched.clear()
-    with running(create_app(service)) as address, opened(browser, java_script_enabled=scripts) as page:
-        ask(page, address, HOSTILE, "hostile")
+    with opened(browser, java_script_enabled=scripts) as page:
+        ask(page, serve(service), HOSTILE, "hostile")
         Hostile.watched.set()
         expect(page.locator(".standing")).to_contain_text("The simulated LM knows only")
         assert "Questree" in page.title()
@@ -265,13 +261,14 @@ def test_hostile_text_neither_runs_nor_draws(browser, make_service, scripts):
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("narrow", "dark")])
-def test_axe_finds_no_fault(browser, make_service, tap, scheme, size):
+def test_axe_finds_no_fault(browser, make_service, serve, tap, scheme, size):
     width, height = SIZES[size]
     service = make_service()
+    address = serve(service)
     failed = failed_question()
     service.kept.keep(failed)
     how = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
-    with running(create_app(service)) as address, opened(browser, **how) as page:
+    with opened(browser, **how) as page:
         for path in ("/", "/api", "/login", "/prompts/searchain", f"/questions/{failed.id}"):
             page.goto(address + path)
             check(page)
@@ -346,9 +343,9 @@ def flipped(page) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_two_runs_are_compared_and_a_flipped_question_is_a_few_clicks_away(browser, make_service, runs, scripts):
-    app = create_app(make_service(), runs=[runs])
-    with running(app) as address, opened(browser, java_script_enabled=scripts) as page:
+def test_two_runs_are_compared_and_a_flipped_question_is_a_few_clicks_away(browser, make_service, serve, runs, scripts):
+    address = serve(make_service(), runs=[runs])
+    with opened(browser, java_script_enabled=scripts) as page:
         page.goto(address)
         page.get_by_role("link", name="Runs").click()
         for box in page.get_by_role("checkbox").all():
@@ -389,7 +386,7 @@ def compiled(tmp_path_factory, runs, tracking_store) -> tuple[Tracking, str]:
 
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("narrow", "dark")])
 def test_axe_finds_no_fault_in_the_pages_of_runs_and_of_a_tracked_compilation(
-    browser, make_service, runs, compiled, size, scheme
+    browser, make_service, serve, runs, compiled, size, scheme
 ):
     width, height = SIZES[size]
     tracking, id = compiled
@@ -398,8 +395,8 @@ def test_axe_finds_no_fault_in_the_pages_of_runs_and_of_a_tracked_compilation(
     demonstration = {"question": HOSTILE, "answer_style": "short", "answer": HOSTILE}
     service.programs["compiled"].predictors()[0].demos = [dspy.Example(**demonstration)]
     how = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
-    app = create_app(service, runs=[runs], tracking=tracking)
-    with running(app) as address, opened(browser, **how) as page:
+    address = serve(service, runs=[runs], tracking=tracking)
+    with opened(browser, **how) as page:
         page.goto(f"{address}/runs")
         check(page)
         for source in ("1", id):

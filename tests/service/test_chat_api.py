@@ -1,9 +1,8 @@
 """The programs asked by a real client of OpenAI's."""
 
-import asyncio
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import httpx
 import openai
@@ -13,38 +12,35 @@ from tiny_world import RIVER
 
 from questree.programs import build
 from questree.programs.program import answered
-from questree.retrieval.serving.listener import running
-from questree.service import Service, create_app
 from questree.simulate.prompt import read_prompt
 
 TOKEN = "a-token-that-is-long-enough"
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": RIVER.question}]
 
 
-@contextmanager
-def client_of(service: Service, retries: int = 0) -> Iterator[openai.OpenAI]:
-    with (
-        running(create_app(service, TOKEN)) as address,
-        openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=retries) as client,
-    ):
-        yield client
+@pytest.fixture
+def connect(serve) -> Iterator[Callable[..., openai.OpenAI]]:
+    """Give a client of a service."""
+    with ExitStack() as opened:
+        yield lambda service, retries=0: opened.enter_context(
+            openai.OpenAI(base_url=f"{serve(service, TOKEN)}/v1", api_key=TOKEN, max_retries=retries)
+        )
 
 
 @pytest.fixture
-def client(make_service, tap) -> Iterator[openai.OpenAI]:
+def client(make_service, connect, tap) -> openai.OpenAI:
     tap.let(10**6)
-    with client_of(make_service()) as client:
-        yield client
+    return connect(make_service())
 
 
-def test_each_program_is_a_model_by_its_name_which_may_have_a_slash(make_service):
+def test_each_program_is_a_model_by_its_name_which_may_have_a_slash(make_service, connect):
     service = make_service()
     service.programs["team/best"] = service.programs["searchain"]
-    with client_of(service) as client:
-        assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews", "team/best"]
-        assert client.models.retrieve("team/best").id == "team/best"
-        with pytest.raises(openai.NotFoundError, match="Did you mean 'searchain'"):
-            client.models.retrieve("serchain")
+    client = connect(service)
+    assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews", "team/best"]
+    assert client.models.retrieve("team/best").id == "team/best"
+    with pytest.raises(openai.NotFoundError, match="Did you mean 'searchain'"):
+        client.models.retrieve("serchain")
 
 
 def test_citations_are_annotations(client):
@@ -60,12 +56,11 @@ def test_citations_are_annotations(client):
         assert cited.title
 
 
-def test_a_client_is_told_where_no_answer_was_found(make_service):
+def test_a_client_is_told_where_no_answer_was_found(make_service, connect):
     service = make_service()
     service.programs["silent"] = silent = build("direct", {})
     silent.reason = lambda tree, answer_style: answered(tree, "null", "", [])
-    with client_of(service) as client:
-        whole = client.chat.completions.create(model="silent", messages=ASKED)
+    whole = connect(service).chat.completions.create(model="silent", messages=ASKED)
     assert whole.choices[0].message.content == "No answer was found."
 
 
@@ -130,7 +125,7 @@ FOLLOW_UP = [
 ]
 
 
-def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, tap, monkeypatch):
+def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, connect, tap, monkeypatch):
     tap.let(10**6)
     service, shown = make_service(), []
     whole, reply_to = RIVER.question, tap.engine.reply_to
@@ -144,11 +139,11 @@ def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, 
         return dataclasses.replace(reply_to(request), message=said)
 
     monkeypatch.setattr(tap.engine, "reply_to", reply)
-    with client_of(service) as client:
-        chunks = list(client.chat.completions.create(model="searchain", messages=FOLLOW_UP, stream=True))
-        lines = [getattr(chunk.choices[0].delta, "reasoning_content", None) for chunk in chunks]
-        (id,) = {chunk.id.removeprefix("chatcmpl-") for chunk in chunks}
-        page = httpx.get(client.base_url.join(f"/questions/{id}"), headers=client.auth_headers).text
+    client = connect(service)
+    chunks = list(client.chat.completions.create(model="searchain", messages=FOLLOW_UP, stream=True))
+    lines = [getattr(chunk.choices[0].delta, "reasoning_content", None) for chunk in chunks]
+    (id,) = {chunk.id.removeprefix("chatcmpl-") for chunk in chunks}
+    page = httpx.get(client.base_url.join(f"/questions/{id}"), headers=client.auth_headers).text
     assert next(filter(None, lines)) == f"The question, from the conversation: {whole}\n"
     assert f"<h1>{whole}</h1>" in page
     assert FOLLOW_UP[-1]["content"] in page
@@ -158,17 +153,17 @@ def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, 
     assert service.find(id).spent.calls == tap.asked  # the call that restated it is one of them
 
 
-def test_a_follow_up_is_refused_where_that_is_off(make_service, tap):
-    refused = pytest.raises(openai.BadRequestError, match="one question at a time")
-    with client_of(make_service(follow_ups=False)) as client, refused:
+def test_a_follow_up_is_refused_where_that_is_off(make_service, connect, tap):
+    client = connect(make_service(follow_ups=False))
+    with pytest.raises(openai.BadRequestError, match="one question at a time"):
         client.chat.completions.create(model="searchain", messages=FOLLOW_UP)
     assert tap.asked == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_question_that_fails_is_an_error_of_the_client_and_is_not_asked_again(make_service, tap, stream):
-    failed = pytest.raises(openai.APIError, match="there was no answer within")
-    with client_of(make_service(seconds=0.05), retries=2) as client, failed:
+def test_a_question_that_fails_is_an_error_of_the_client_and_is_not_asked_again(make_service, connect, tap, stream):
+    client = connect(make_service(seconds=0.05), retries=2)
+    with pytest.raises(openai.APIError, match="there was no answer within"):
         list(client.chat.completions.create(model="searchain", messages=ASKED, stream=stream))
     assert tap.asked == 1
 
@@ -225,18 +220,3 @@ def test_a_client_may_offer_what_is_not_used(client):
     offered = {"tools": [tool], "tool_choice": "auto", "response_format": {"type": "text"}, "n": 1, "stop": ["."]}
     whole = client.chat.completions.create(model="searchain", messages=ASKED, **offered)
     assert "Vltava" in whole.choices[0].message.content
-
-
-def test_a_client_that_closes_its_stream_ends_the_question(make_service, tap):
-    service = make_service()
-    with client_of(service) as client:
-        stream = client.chat.completions.create(model="searchain", messages=ASKED, stream=True)
-        next(stream)
-        tap.wait_for(1)
-        (question,) = service._questions.values()
-        stream.close()
-        loop = question.task.get_loop()
-        asyncio.run_coroutine_threadsafe(asyncio.wait([question.task]), loop).result(30)
-        assert question.asked.state == "stopped"
-        tap.let(10**6)
-    assert tap.asked == 1

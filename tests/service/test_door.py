@@ -2,10 +2,8 @@
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
+from markupsafe import escape
 
-from questree.retrieval.serving.listener import running
-from questree.service import create_app
 from questree.service.door import cookie_of
 
 TOKEN = "a-token-that-is-long-enough"
@@ -13,10 +11,9 @@ ASKED = {"question": "Was Thomas Mann born before Franz Kafka?"}
 
 
 @pytest.fixture
-def guarded(make_service, tap):
+def guarded(make_service, tap, visit):
     tap.let(10**6)
-    with TestClient(create_app(make_service(), TOKEN), base_url="http://questions.example") as client:
-        yield client
+    return visit(make_service(), TOKEN, host="questions.example")
 
 
 @pytest.mark.parametrize(
@@ -72,14 +69,14 @@ def test_a_browser_brings_the_token_once(guarded):
     assert guarded.post("/ask", json=ASKED, headers={"origin": "http://elsewhere.example"}).status_code == 403
 
 
-def test_what_can_be_got_can_be_asked_for_without_its_content(make_service):
-    with running(create_app(make_service())) as address:
-        for path in ("/", "/api", "/v1/models", "/health"):
-            asked = httpx.head(address + path)
-            assert (asked.status_code, asked.content) == (200, b"")
-            assert asked.headers["content-length"] == httpx.get(address + path).headers["content-length"]
-        assert httpx.head(f"{address}/questions/x").status_code == 404
-        assert httpx.head(f"{address}/ask").status_code == 405
+def test_what_can_be_got_can_be_asked_for_without_its_content(make_service, serve):
+    address = serve(make_service())
+    for path in ("/", "/api", "/v1/models", "/health"):
+        asked = httpx.head(address + path)
+        assert (asked.status_code, asked.content) == (200, b"")
+        assert asked.headers["content-length"] == httpx.get(address + path).headers["content-length"]
+    assert httpx.head(f"{address}/questions/x").status_code == 404
+    assert httpx.head(f"{address}/ask").status_code == 405
 
 
 def test_whoever_brings_the_token_gets_the_page_that_was_wanted(guarded):
@@ -100,15 +97,11 @@ def test_the_token_leads_to_no_other_server(guarded, then):
     assert not entered.headers["location"].startswith(("//", "/\\"))
 
 
-def test_behind_a_proxy_with_tls_the_cookie_is_secure_and_addresses_are_the_proxy_s(make_service, tap):
+def test_behind_a_proxy_with_tls_the_cookie_is_secure_and_addresses_are_the_proxy_s(make_service, tap, serve):
     tap.let(10**6)
     proxy = {"host": "questions.example", "x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.7"}
     own = {"origin": "https://questions.example", "sec-fetch-site": "same-origin"}
-    service = make_service()
-    with (
-        running(create_app(service, TOKEN), ending=service.close, behind_proxy=True) as address,
-        httpx.Client(base_url=address, headers=proxy) as browser,
-    ):
+    with httpx.Client(base_url=serve(make_service(), TOKEN, behind_proxy=True), headers=proxy) as browser:
         entered = browser.post("/login", data={"token": TOKEN}, headers=own)
         cookie = entered.headers["set-cookie"]
         assert "Secure" in cookie
@@ -117,17 +110,10 @@ def test_behind_a_proxy_with_tls_the_cookie_is_secure_and_addresses_are_the_prox
 
 
 @pytest.mark.parametrize(("behind_proxy", "status"), [(False, 429), (True, 303)])
-def test_a_client_that_names_another_address_has_no_more_questions(behind_proxy, status, make_service, tap):
-    service = make_service(per_client=1)
-    with (
-        running(create_app(service), ending=service.close, behind_proxy=behind_proxy) as address,
-        httpx.Client(base_url=address) as client,
-    ):
-        replies = [
-            client.post("/questions", data=ASKED, headers={"x-forwarded-for": f"192.0.2.{number}"}).status_code
-            for number in range(2)
-        ]
-        tap.let(10**6)
+def test_a_client_that_names_another_address_has_no_more_questions(behind_proxy, status, make_service, serve):
+    address = serve(make_service(per_client=1), behind_proxy=behind_proxy)
+    named = [{"x-forwarded-for": f"192.0.2.{number}"} for number in range(2)]
+    replies = [httpx.post(f"{address}/questions", data=ASKED, headers=headers).status_code for headers in named]
     assert replies == [303, status]
 
 
@@ -146,27 +132,25 @@ def test_every_answer_forbids_scripts_and_frames(client, path):
     assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_what_a_browser_may_not_do_is_said_on_a_page(client):
-    refused = client.get("/questions/x", headers={"accept": "text/html,*/*"})
-    assert (refused.status_code, refused.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert "there is no such question here" in refused.text
-    assert client.get("/questions/x").json()["error"]["code"] == "not_found"
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
+        ("GET", "/questions/x", 404, "not_found"),
         ("GET", "/nowhere", 404, "not_found"),
         ("GET", "/static/nowhere.css", 404, "not_found"),
         ("PUT", "/questions", 405, "method_not_allowed"),
         ("GET", "/questions/x/events?after=x", 400, "invalid_request"),
     ],
 )
-def test_what_no_route_takes_is_refused_in_the_same_forms(client, method, path, status, code):
-    page = client.request(method, path, headers={"accept": "text/html"})
-    assert (page.status_code, "This cannot be done" in page.text) == (status, True)
+def test_what_cannot_be_done_is_said_on_a_page_to_a_browser_and_as_json_to_a_program(
+    client, method, path, status, code
+):
+    page = client.request(method, path, headers={"accept": "text/html,*/*"})
+    assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert "This cannot be done" in page.text
     said = client.request(method, path)
     assert (said.status_code, said.json()["error"]["code"]) == (status, code)
+    assert escape(said.json()["error"]["message"]) in page.text
     assert page.headers.get("allow") == said.headers.get("allow") == ("POST" if status == 405 else None)
 
 

@@ -10,8 +10,7 @@ from tempfile import mkdtemp
 from threading import Barrier, BrokenBarrierError, Event
 
 import pytest
-from fastapi.testclient import TestClient
-from run_files import change, keep
+from run_files import keep
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import tracked_runs as tracked
@@ -20,7 +19,7 @@ from questree.evaluation.tracking import Tracking
 from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import Study
 from questree.programs import ReasoningTree
-from questree.service import create_app, run_pages
+from questree.service import run_pages
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +28,18 @@ def runs(made_by):
     return made_by("compare searchain direct --limit 4 --tracking-uri none --out compared") / "compared"
 
 
-def test_every_page_is_there_and_nothing_else(make_service, runs):
-    with TestClient(create_app(make_service(), runs=[runs]), base_url="http://localhost") as client:
-        assert "compared" in client.get("/runs").text
-        study = Study("compared", ShownRuns([runs]), root="/")
-        for name in study.names():
-            assert client.get(f"/runs/1/{name}").text == study.page(name)
-        for path in ("1/nowhere.html", "0/index.html", "1/runs.db", "1/..%2f..%2findex.html", "2", "1.9", "mlflow"):
-            assert client.get(f"/runs/{path}").status_code == 404
-        assert client.get("/runs/1").text == study.page("index.html")
+def test_every_page_is_there_and_nothing_else(make_service, visit, runs):
+    client = visit(make_service(), runs=[runs])
+    assert "compared" in client.get("/runs").text
+    study = Study("compared", ShownRuns([runs]), root="/")
+    for name in study.names():
+        assert client.get(f"/runs/1/{name}").text == study.page(name)
+    for path in ("1/nowhere.html", "0/index.html", "1/runs.db", "1/..%2f..%2findex.html", "2", "1.9", "mlflow"):
+        assert client.get(f"/runs/{path}").status_code == 404
+    assert client.get("/runs/1").text == study.page("index.html")
 
 
-def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, monkeypatch):
+def test_runs_are_read_once_for_visitors_who_come_together(make_service, visit, runs, monkeypatch):
     reads, all_here = [], Barrier(4)
 
     def slowly(sources):
@@ -50,31 +49,21 @@ def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, m
         return ShownRuns(sources)
 
     monkeypatch.setattr(run_pages, "ShownRuns", slowly)
-    app = create_app(make_service(), runs=[runs])
-    with TestClient(app, base_url="http://localhost") as client, ThreadPoolExecutor(4) as visitors:
+    client = visit(make_service(), runs=[runs])
+    with ThreadPoolExecutor(4) as visitors:
         pages = list(visitors.map(client.get, ["/runs/1/index.html"] * 4))
     assert {page.status_code for page in pages} == {200}
     assert len(reads) == 1
 
 
-def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path):
-    shutil.copytree(runs, tmp_path / "runs")
-    change(tmp_path / "runs", "UPDATE run SET about = '[]' WHERE name = 'direct'")
-    with TestClient(create_app(make_service(), runs=[tmp_path / "runs"]), base_url="http://localhost") as client:
-        page = client.get("/runs/1/index.html").text
-        assert "Left out: " in page
-        assert "what the run direct is about cannot be read" in page
-        assert ("<b>searchain</b>" in page, "<b>direct</b>" in page) == (True, False)
-
-
-def test_a_folder_without_runs_says_so(make_service, tmp_path):
-    with TestClient(create_app(make_service(), runs=[tmp_path]), base_url="http://localhost") as client:
-        refused = client.get("/runs/1/index.html")
-        assert refused.status_code == 404
-        said = refused.json()["error"]["message"]
-        assert str(tmp_path) in said
-        assert said.endswith(".")
-        assert ".." not in client.get("/runs/1/index.html", headers={"accept": "text/html"}).text
+def test_a_folder_without_runs_says_so(make_service, visit, tmp_path):
+    client = visit(make_service(), runs=[tmp_path])
+    refused = client.get("/runs/1/index.html")
+    assert refused.status_code == 404
+    said = refused.json()["error"]["message"]
+    assert str(tmp_path) in said
+    assert said.endswith(".")
+    assert ".." not in client.get("/runs/1/index.html", headers={"accept": "text/html"}).text
 
 
 TRACE = "experiments/1/traces/tr-0123abcd"
@@ -98,41 +87,42 @@ def test_a_record_whose_trace_is_in_unity_catalog_can_be_read():
     assert Record.model_validate_json(kept).trace.endswith("0123abcd")
 
 
-def runs_page(make_service, tracking: Tracking, mlflow: str = "") -> str:
-    app = create_app(make_service(), tracking=tracking, mlflow=mlflow)
-    with TestClient(app, base_url="http://localhost") as client:
-        return str(client.get("/runs").text)
+@pytest.fixture
+def runs_page(make_service, visit):
+    """Give the page of an MLflow store's runs."""
+    return lambda tracking, mlflow="": visit(make_service(), tracking=tracking, mlflow=mlflow).get("/runs").text
 
 
-def test_tracked_runs_are_listed_and_none_of_them_is_markup(make_service, tmp_path, tracking_store):
+def test_tracked_runs_are_listed_and_none_of_them_is_markup(runs_page, tmp_path, tracking_store):
     tracking = Tracking(uri=tracking_store(tmp_path))
-    assert "No run is here yet." in runs_page(make_service, tracking)
+    assert "No run is here yet." in runs_page(tracking)
     with tracking.run("<img src=x>", {"task": "<b>", "lm": {"name": "theirs"}}, simulated=True) as run:
         run.figures({"score": 0.25})
         run.candidate(0, {"score": 1.0}, {"plan": {"demos": []}})
-    page = runs_page(make_service, tracking, "http://127.0.0.1:5000")
+    page = runs_page(tracking, "http://127.0.0.1:5000")
     assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
     assert f'href="/runs/{run.id}/index.html">&lt;img src=x&gt;</a>' in page
     assert all(told in page for told in ("&lt;b&gt;", "0.250", "simulated"))
     assert page.count('<th scope="row">') == 1
     assert page.count('type="checkbox" name="run"') == 1
-    assert "127.0.0.1:5000" not in runs_page(make_service, tracking)
+    assert "127.0.0.1:5000" not in runs_page(tracking)
 
 
-def test_a_tracked_run_without_questions_shows_what_it_has_and_leads_to_mlflow(make_service, tmp_path, tracking_store):
+def test_a_tracked_run_without_questions_shows_what_it_has_and_leads_to_mlflow(
+    make_service, visit, tmp_path, tracking_store
+):
     tracking = Tracking(uri=tracking_store(tmp_path))
     with tracking.run("<img src=x>", {"task": "<b>"}, simulated=True) as run:
         run.figures({"score": 0.25})
     with replace(tracking, experiment="another").run("not ours", {}) as foreign:
         pass
-    app = create_app(make_service(), tracking=tracking, mlflow="http://127.0.0.1:5000")
-    with TestClient(app, base_url="http://localhost") as client:
-        page = client.get(f"/runs/{run.id}/index.html").text
-        assert "This run holds no questions to look at" in page
-        assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
-        assert all(one in page for one in ("&lt;img src=x&gt;", "&lt;b&gt;", "0.25", "The LM is simulated"))
-        for absent in (f"{run.id}/questions.html", f"{foreign.id}/index.html", f"{'0' * 32}/index.html"):
-            assert client.get(f"/runs/{absent}").status_code == 404
+    client = visit(make_service(), tracking=tracking, mlflow="http://127.0.0.1:5000")
+    page = client.get(f"/runs/{run.id}/index.html").text
+    assert "This run holds no questions to look at" in page
+    assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
+    assert all(one in page for one in ("&lt;img src=x&gt;", "&lt;b&gt;", "0.25", "The LM is simulated"))
+    for absent in (f"{run.id}/questions.html", f"{foreign.id}/index.html", f"{'0' * 32}/index.html"):
+        assert client.get(f"/runs/{absent}").status_code == 404
 
 
 @pytest.fixture(scope="module")
@@ -143,27 +133,26 @@ def tracked_comparison(tmp_path_factory, tracking_store, made_by):
     return made / "runs", tracking
 
 
-def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_service, tracked_comparison):
+def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_service, visit, tracked_comparison):
     folder, tracking = tracked_comparison
     direct, _, both = tracked.tracked_runs(tracking)
     assert direct.part_of == both.name
-    app = create_app(make_service(), runs=[folder], tracking=tracking, mlflow="http://127.0.0.1:5000")
-    with TestClient(app, base_url="http://localhost") as client:
-        ours, theirs = f"/runs/{both.id}", "/runs/1"
-        listed = client.get(f"{ours}/questions.html").text
-        assert set(re.findall(r'href="(question-\d+\.html)"', listed)) == {"question-1.html", "question-2.html"}
+    client = visit(make_service(), runs=[folder], tracking=tracking, mlflow="http://127.0.0.1:5000")
+    ours, theirs = f"/runs/{both.id}", "/runs/1"
+    listed = client.get(f"{ours}/questions.html").text
+    assert set(re.findall(r'href="(question-\d+\.html)"', listed)) == {"question-1.html", "question-2.html"}
 
-        def trees(run: str) -> list[str]:
-            texts = [client.get(f"{run}/{page}").text for page in ("question-1-1.html", "question-2-1.html")]
-            return [text.partition("<h2>How it got there</h2>")[2].partition("<h2>Details")[0] for text in texts]
+    def trees(run: str) -> list[str]:
+        texts = [client.get(f"{run}/{page}").text for page in ("question-1-1.html", "question-2-1.html")]
+        return [text.partition("<h2>How it got there</h2>")[2].partition("<h2>Details")[0] for text in texts]
 
-        shown = trees(ours)
-        assert shown == trees(theirs)
-        assert shown[0] != shown[1]
-        assert "<dt>lm.simulated</dt><dd>True</dd>" in client.get(f"/runs/{direct.id}/index.html").text
-        answer = client.get(f"/runs/{direct.id}/question-1-1.html").text
-        assert 'href="http://127.0.0.1:5000/#/experiments/1/traces/' in answer
-        assert "its trace in MLflow holds them" in answer
+    shown = trees(ours)
+    assert shown == trees(theirs)
+    assert shown[0] != shown[1]
+    assert "<dt>lm.simulated</dt><dd>True</dd>" in client.get(f"/runs/{direct.id}/index.html").text
+    answer = client.get(f"/runs/{direct.id}/question-1-1.html").text
+    assert 'href="http://127.0.0.1:5000/#/experiments/1/traces/' in answer
+    assert "its trace in MLflow holds them" in answer
 
 
 def test_candidates_push_no_run_off_the_list(tmp_path, tracking_store, monkeypatch):
@@ -183,17 +172,17 @@ def test_a_store_of_no_use_is_an_error_that_says_so(tmp_path, uri):
         tracked.tracked_runs(Tracking(uri=uri.format(tmp_path / "notes.db")))
 
 
-def test_a_store_that_cannot_be_listed_says_why(make_service, tmp_path):
+def test_a_store_that_cannot_be_listed_says_why(runs_page, tmp_path):
     missing = tmp_path / "mlflow.db"
-    assert f"There is no MLflow store at {missing}." in runs_page(make_service, Tracking(uri=f"sqlite:///{missing}"))
+    assert f"There is no MLflow store at {missing}." in runs_page(Tracking(uri=f"sqlite:///{missing}"))
     assert not missing.exists()
 
 
-def test_a_silent_store_is_waited_for_no_longer_than_a_visitor_does(make_service, monkeypatch):
+def test_a_silent_store_is_waited_for_no_longer_than_a_visitor_does(runs_page, monkeypatch):
     ended = Event()
     monkeypatch.setattr(run_pages, "tracked_runs", lambda tracking: ended.wait(60))
     monkeypatch.setattr(run_pages, "_PATIENCE", 0.01)
-    assert "have not been read within" in runs_page(make_service, Tracking(uri="http://u:secret@localhost"))
+    assert "have not been read within" in runs_page(Tracking(uri="http://u:secret@localhost"))
     ended.set()
 
 
