@@ -1,4 +1,7 @@
-"""Baselines in which retrieval and reasoning take turns: their calls, and what each prompt holds."""
+"""Baselines in which retrieval and reasoning take turns: their calls, and what each prompt holds.
+
+What IRCoT searches for and shows, sentence by sentence: see test_flashrag_client.
+"""
 
 import threading
 
@@ -67,20 +70,6 @@ def test_ircot_keeps_no_passage_that_the_lm_is_not_shown(run):
 def test_ircot_keeps_one_paragraph_a_title_as_its_authors_do():
     found = [Passage(id=str(n), title=title, text="…") for n, title in enumerate(["A", "B", "A", "", ""])]
     assert one_a_title(found) == [found[0], found[1], found[3], found[4]]
-
-
-def test_ircot_keeps_one_sentence_of_a_reply_and_searches_for_facts_alone(run):
-    said = ["J. R. R. Tolkien is of Prague. So the answer is Vltava.", "Thus, it is on a river."]
-    said += ["Hence 1900 + 12 = 1912.", "So the answer is Vltava."]
-    prediction, asked, queries = run("ircot", *thoughts(*said), told())
-    assert [query for query, _ in queries] == ["river?", "J. R. R. Tolkien of Prague."]
-    assert prediction.thoughts[:2] == ["J. R. R. Tolkien is of Prague.", "Thus, it is on a river."]
-    assert asked[3].given("thoughts") == prediction.thoughts[:3]
-
-
-def test_ircot_reads_when_no_thought_is_written(run):
-    prediction, asked, _ = run("ircot", *thoughts(" "), told())
-    assert (prediction.answer, prediction.thoughts, len(asked)) == ("Vltava", [], 2)
 
 
 @pytest.mark.parametrize(
