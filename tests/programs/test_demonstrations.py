@@ -173,8 +173,8 @@ def test_a_found_step_that_the_annotations_contradict_is_no_demonstration():
 PRAGUE = Passage(id="p", title="Kafka", text="Kafka was born in Prague.")
 
 
-def step_of(predictor, **fields):
-    return predictor, {"question": "q"}, dspy.Prediction(**fields)
+def step_of(**fields):
+    return dspy.Predict("question -> planned_chain"), {"question": "q"}, dspy.Prediction(**fields)
 
 
 BORN, GOLDEN = "Where was Kafka born?", "Prague, the golden city"
@@ -201,7 +201,7 @@ def test_a_plan_shows_what_was_found_out(recalled, nodes, annotated, shown):
     if annotated:
         example = dspy.Example(annotated_steps=[{"question": BORN, "answer": annotated}])
     planned = [PlannedStep(query=BORN, recalled=recalled, sure=recalled is not None)]
-    _, _, reply = as_found(step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned), tree, example)
+    _, _, reply = as_found(step_of(planned_chain=planned), tree, example)
     assert [(one.recalled, one.sure) for one in reply.planned_chain] == [shown]
 
 
@@ -209,28 +209,25 @@ def test_a_plan_shows_what_was_found_out(recalled, nodes, annotated, shown):
 def test_a_chain_of_the_paper_shows_what_was_found_out(answer, shown):
     tree = ReasoningTree(question="q")
     tree.grow(None, query=BORN, answer="Prague", found=(PRAGUE,), support=PRAGUE.text)
-    step = step_of(dspy.Predict("question -> chain"), chain=[Step(query=BORN, answer=answer)])
+    step = step_of(chain=[Step(query=BORN, answer=answer)])
     assert [one.answer for one in as_found(step, tree)[2].chain] == [shown]
 
 
 def test_what_builds_on_an_answer_that_turned_out_wrong_is_not_recalled_either():
-    tree = ReasoningTree(question="q")
-    tree.grow(None, query="Where was Kafka born?", answer="Vienna", found=(PRAGUE,), stance="contradicts")
-    asked = ["Where was Kafka born?", "Which river flows through #1?", "Where does #2 end?", "Who wrote Amerika?"]
-    planned = [PlannedStep(query=query, recalled="a", sure=True) for query in asked]
-    river = tree.grow(None, query="Which river flows through #1?", answer="a", found=(PRAGUE,), stance="supports")
-    tree.grow(None, query="Who wrote Amerika?", answer="a", found=(PRAGUE,), stance="supports")
-    tree.grow(river, query="Where does #2 end?", answer="a", found=(PRAGUE,), stance="supports")
-    predictor, inputs, reply = step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned)
-    told = as_found((predictor, inputs, reply), tree)[2].planned_chain
+    tree, ends = ReasoningTree(question="q"), "Where does #1 end?"
+    queries = [BORN, "Which river flows through #1?", "Where does #2 end?", "Who wrote Amerika?"]
+    for query in [*queries, ends]:
+        stance = "contradicts" if query == BORN else "supports"
+        tree.grow(None, query=query, answer="a", found=(PRAGUE,), stance=stance)
+    planned = [PlannedStep(query=query, recalled="a", sure=True) for query in queries]
+    told = as_found(step_of(planned_chain=planned), tree)[2].planned_chain
     assert [(one.recalled, one.sure) for one in told] == [(None, False)] * 3 + [("a", True)]
-    rest = dspy.Prediction(rest=[PlannedStep(query="Where does #1 end?", recalled="a", sure=True)])
-    tree.grow(river, query="Where does #1 end?", answer="a", found=(PRAGUE,), stance="supports")
-    assert as_found((predictor, {"solved": [asked[0]]}, rest), tree)[2].rest == rest.rest  # #1 is solved
+    predictor, _, rest = step_of(rest=[PlannedStep(query=ends, recalled="a", sure=True)])
+    assert as_found((predictor, {"solved": [BORN]}, rest), tree)[2].rest == rest.rest  # #1 is solved
 
 
 def test_a_plan_of_which_nothing_was_looked_up_is_shown_as_it_is():
     tree = ReasoningTree(question="q")
     tree.grow(None, query="Where was Kafka born?", answer="Vienna")
-    step = step_of(dspy.Predict("question -> answered_plan"), answered_plan=[Step(query="Where?", answer="Vienna")])
+    step = step_of(answered_plan=[Step(query="Where?", answer="Vienna")])
     assert as_found(step, tree) is step
