@@ -72,7 +72,7 @@ class MultiHop(Program):
             passages = distinct([passages, found])
         given = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
         told = cited_answer(self.notes_answer, passages, **given)
-        noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
+        noted = [passages[number - 1] for number in sorted(marks_in(notes))]
         return answered(tree, *told, passages=noted, notes=tuple(notes))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain, repeat
 
 import dspy
 from pydantic import Field
@@ -14,7 +15,7 @@ from ...lm.parallel import run_parallel
 from ...lm.window import shown_of
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.plan_graph import AnswerLookups, GraphStep, PlanLookups
+from ...signatures.plan_graph import AnswerLookups, GraphStep, LookedUp, PlanLookups
 from ..comparisons import outcome, read_comparison
 from ..modules.chain_of_query import Tracing
 from ..modules.verdict import sentence_with
@@ -78,16 +79,15 @@ class PlanGraph(Program):
         )
         reply = call(self.lookups, lookups=list(queries.values()), passages=numbered(passages))
         shown = shown_of(passages, reply)
-        for place, (number, query) in enumerate(queries.items()):
-            said = reply.looked_up[place] if place < len(reply.looked_up) else None
-            passage = first_of([said.passage], shown) if said else None
-            answer = said.answer if said else None
-            support = sentence_with(answer, passage, query) if answer and passage else None
-            source = "unsolved" if not answer else "completed" if support else "lm"
+        found = chain(reply.looked_up, repeat(LookedUp()))  # a reply may leave some out
+        for (number, query), said in zip(queries.items(), found, strict=False):
+            passage = first_of([said.passage], shown)
+            support = sentence_with(said.answer, passage, query) if said.answer and passage else None
+            source = "unsolved" if not said.answer else "completed" if support else "lm"
             solved[number] = tree.grow(
                 _last(solved),
                 query=query,
-                answer=answer,
+                answer=said.answer,
                 source=source,
                 sure=support is not None,
                 found=tuple(passages),
