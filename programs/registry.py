@@ -64,9 +64,8 @@ PROGRAMS: PartsByName[type[Program]] = PartsByName(__package__, _PLACES)
 def _read_program(name: str, found: Any) -> type[Program]:
     if not (isinstance(found, type) and issubclass(found, Program)):
         raise TypeError("it is no subclass of questree.programs.Program")
-    for needed in ("name", "Settings"):
-        if not hasattr(found, needed):
-            raise TypeError(f"the class has no {needed!r}, which every program has")
+    if not hasattr(found, "name"):
+        raise TypeError("the class has no 'name', which every program has")
     return found
 
 

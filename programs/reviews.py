@@ -120,9 +120,9 @@ class Reviewing(Program):
     def similarity(self) -> Similarity:
         """Return the function that compares texts: by the retriever's embeddings if it has any, else by words."""
         retriever = self.retriever
-        by_embeddings = None if retriever is None else retriever.similarity
-        if retriever is None or by_embeddings is None:
+        if retriever is None or retriever.similarity is None:
             return compare_words
+        by_embeddings = retriever.similarity
 
         def similarity(texts: Any, others: Any) -> Any:
             compare = partial(by_embeddings, texts, others)
