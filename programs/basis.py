@@ -11,14 +11,10 @@ from .tree import Node, ReasoningTree, without_repeats
 
 SOURCES = ("lm", "corrected", "completed", "unsolved")
 """Where the answer of a step comes from (SearChain, table 2)."""
-_FATES = {
+_STATES = {  # of judged nodes, and why a branch ended
     "query": "searched",
     "open": "found",
     "search": "read, led to the next search",
-    "accept": "accepted",
-    "kept": "kept",
-}
-_ENDS = {
     "enough agreement": "not read: one path already answered",
     "accepted": "read, answers the question",
     "rejected": "read, does not help",
@@ -87,10 +83,9 @@ def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
 
     With its tree, it is also told what the LM recalled before a correction.
     """
-    if node.ended:
-        return _ENDS.get(node.ended, node.ended)
-    if is_judged(node):
-        return _FATES[kind_of(node)]
+    if node.ended or is_judged(node):
+        state = node.ended or kind_of(node)
+        return _STATES.get(state, state)
     return _came_by(node, tree) + ("; one source contradicts the LM" if node.single_source else "")
 
 
