@@ -30,7 +30,7 @@ _STATES = {  # of judged nodes, and why a branch ended
 Basis = Literal["passages", "memory", "guess"]
 """What decides an answer (`basis`)."""
 
-Tone = Literal["good", "warn", "bad", "quiet"]
+Tone = Literal["good", "warn", "quiet"]
 
 
 class Standing(NamedTuple):
@@ -59,7 +59,7 @@ def is_judged(node: Node) -> bool:
 
 
 def kind_of(node: Node) -> str:
-    """Return one word for how a node stands: one of `SOURCES`; of a judged node what became of it."""
+    """Return one word for how a node stands: one of `SOURCES`; of a judged node what was done with it."""
     if not is_judged(node):
         return node.source
     if node.blend or node.source == "query":

@@ -49,7 +49,7 @@ def names_to_keep(tree: ReasoningTree, answer: str) -> list[str]:
     """Return the names of the question that hold the answer and must stay in the queries when it is replaced.
 
     These are whole names, such as "Paris, Texas" for "Paris", if queries ask for them: any other "Paris" is then the
-    plan's own. If the question has the answer elsewhere too, that may be the user's, and the answer itself is returned.
+    plan's own. If the answer stands in the question outside of these names too, it may be the user's, and is returned.
     """
     said = re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)", re.IGNORECASE)
     _, _, after_first_word = tree.question.partition(" ")

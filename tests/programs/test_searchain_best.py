@@ -332,7 +332,7 @@ def test_what_the_lm_is_sure_of_is_verified_and_what_it_guesses_is_completed(ask
     assert checked or asked.prediction.references == []
 
 
-def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(ask):
+def test_a_repeated_query_shares_the_outcome_of_the_first_and_is_told_once(ask):
     told = {"final_content": "Prague [1].", "answer": "Prague"}
     asked = ask([(BIRTH, "Vienna"), (BIRTH, "Vienna")], contradicts("Prague"), told=told)
     assert asked.prompts[-1].count('"answer": "Prague"') == 1
