@@ -52,19 +52,13 @@ class IndexRetriever(Retriever):
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would."""
-        checked = check_search(queries, k)
-        if not checked:
-            return []
-        found = self._remembered(checked, min(k, len(self.passages)))
-        return [[self.passages[at].model_copy(update={"score": score}) for at, score in hits] for hits in found]
-
-    def _remembered(self, queries: Sequence[str], k: int) -> list[Hits]:
-        """Return the hits of each query; an index does not change, and compared programs ask much the same."""
-        return self._known.all_of(
-            [(query, k) for query in queries],
-            lambda keys: self._search([query for query, _ in keys], k),
+        most = min(k, len(self.passages))
+        found = self._known.all_of(  # an index does not change, and compared programs ask much the same
+            [(query, most) for query in check_search(queries, k)],
+            lambda keys: self._search([query for query, _ in keys], most),
             lambda key, hits: len(key[0]) + _HIT_BYTES * len(hits),
         )
+        return [[self.passages[at].model_copy(update={"score": score}) for at, score in hits] for hits in found]
 
     @abstractmethod
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
