@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..common.errors import QuestreeError, unknown_name
 from ..common.text import words_in
@@ -40,83 +40,71 @@ def defended(retriever: Retriever, defence: str, reader: Reader | None = None) -
     if defence not in DEFENCES:
         raise QuestreeError(unknown_name("defence", defence, DEFENCES))
     if defence == "agreement":
-        return AgreementRetriever(retriever)
+        return FilteringRetriever(retriever, "with agreement", "agreement 2", agreeing)
     if defence == "reader":
         if reader is None or reader.name == "lm":
             raise QuestreeError(
                 "The defence by a reader costs no LM call where a trained one reads: name it (--reader), or train it "
                 "(questree train-reader)."
             )
-        return RelevanceRetriever(retriever, reader)
+        trained = getattr(reader, "fingerprint", "")  # one that is trained further keeps its folder
+        rule = f"relevance 1 {reader.name} {reader.threshold}" + (f" {trained}" if trained else "")
+        return FilteringRetriever(retriever, "with a reader's consent", rule, partial(answering, reader))
     return retriever
 
 
 class FilteringRetriever(WrappingRetriever):
-    """Another retriever's passages, without some; the next best take their places. A subclass says which.
+    """Another retriever's passages, without some; the next best take their places.
 
     Args:
+        how: the retriever's name goes on so.
         rule: what the choice depends on; another rule gives another fingerprint.
+        kept: returns those of the passages found for each query that stay, in their order.
     """
 
-    def __init__(self, retriever: Retriever, name: str, rule: str) -> None:
+    def __init__(
+        self,
+        retriever: Retriever,
+        how: str,
+        rule: str,
+        kept: Callable[[list[str], list[list[Passage]]], list[list[Passage]]],
+    ) -> None:
         fingerprint = hashlib.sha256(f"{rule} {retriever.fingerprint}".encode()).hexdigest()[:16]
-        super().__init__([retriever], name, fingerprint)
+        super().__init__([retriever], f"{retriever.name} {how}", fingerprint)
+        self._kept = kept
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return at most k passages for each query, best first."""
         found = self.members[0].batch(queries, k + _FURTHER if k > 0 else k)
-        return [passages[:k] for passages in self.kept(queries, found)]
-
-    @abstractmethod
-    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
-        """Return those of the passages found for each query that stay, in their order."""
+        return [passages[:k] for passages in self._kept(queries, found)]
 
 
-class AgreementRetriever(FilteringRetriever):
-    """Another retriever's passages, without those that look planted for the query; the next best take their places.
+def agreeing(queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+    """Return the passages of each query that do not look planted for it.
 
     Two rules. A passage that holds the query, or the question that is being answered, word for word is left out:
-    PoisonedRAG makes its texts be found that way (Zou et al., USENIX Security 2025: S is the question itself). A claim
-    or a name, which genuine passages hold as well, has to stand there as it does in those texts: at the beginning, and
-    before another sentence. Of
-    passages that say nearly the same (Jaccard of their words above .6) only the best ranked stays, so that repeating a
-    claim makes it no stronger (the paper looks at duplicates too). Nothing else is noticed: a planted passage that puts
-    the question into other words, or an instruction inside a genuine passage, stays.
+    PoisonedRAG makes its texts be found that way (Zou et al., USENIX Security 2025: S is the question itself). A
+    claim or a name, which genuine passages hold as well, has to stand there as it does in those texts: at the
+    beginning, and before another sentence. Of passages that say nearly the same (Jaccard of their words above .6)
+    only the best ranked stays, so that repeating a claim makes it no stronger (the paper looks at duplicates too).
+    Nothing else is noticed: a planted passage that puts the question into other words, or an instruction inside a
+    genuine passage, stays.
     """
-
-    def __init__(self, retriever: Retriever) -> None:
-        super().__init__(retriever, f"{retriever.name} with agreement", "agreement 2")
-
-    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
-        """Return the `trusted` passages of each query."""
-        question = asked_question()
-        asked = [] if question is None else [question]
-        return [trusted([query, *asked], passages) for query, passages in zip(queries, found, strict=True)]
+    question = asked_question()
+    asked = [] if question is None else [question]
+    return [trusted([query, *asked], passages) for query, passages in zip(queries, found, strict=True)]
 
 
-class RelevanceRetriever(FilteringRetriever):
-    """Another retriever's passages, without those that a reader scores below its threshold; the next best follow.
+def answering(reader: Reader, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+    """Return the passages of each query that a reader scores at its threshold or above.
 
     A planted passage is made to be found, and argues; whether it answers the query is another question, and a reader
     was trained on that one. Genuine passages that lead to the answer without holding it are left out as well: a
     program that asks one fact at a time loses less by that than one that searches with the whole question.
-
-    Args:
-        reader: scores them; a trained one, as it reads every passage of every query.
     """
-
-    def __init__(self, retriever: Retriever, reader: Reader) -> None:
-        trained = getattr(reader, "fingerprint", "")  # one that is trained further keeps its folder
-        rule = f"relevance 1 {reader.name} {reader.threshold}" + (f" {trained}" if trained else "")
-        super().__init__(retriever, f"{retriever.name} with a reader's consent", rule)
-        self.reader = reader
-
-    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
-        """Return the passages that the reader scores at its threshold or above."""
-        pairs = [(query, passage) for query, passages in zip(queries, found, strict=True) for passage in passages]
-        read, read_many = self.reader, self.reader.read_many
-        spans = iter([read(query, passage) for query, passage in pairs] if read_many is None else read_many(pairs))
-        return [[passage for passage in passages if next(spans).score >= read.threshold] for passages in found]
+    pairs = [(query, passage) for query, passages in zip(queries, found, strict=True) for passage in passages]
+    spans = iter([reader(*pair) for pair in pairs] if reader.read_many is None else reader.read_many(pairs))
+    return [[passage for passage in passages if next(spans).score >= reader.threshold] for passages in found]
 
 
 def trusted(texts: Sequence[str], passages: Sequence[Passage]) -> list[Passage]:

@@ -21,7 +21,7 @@ from questree.lm.limits import Limits, limited, limits
 from questree.lm.policy import RunPolicy
 from questree.lm.retries import LONGEST_WAIT, wait_before
 from questree.optimize.optimizers.dspy_changes import changed_dspy
-from questree.retrieval.defences import AgreementRetriever
+from questree.retrieval.defences import defended
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever
 
@@ -61,7 +61,7 @@ def test_a_request_on_its_way_ends_with_the_question(kind, behind, world):
 
 @pytest.mark.parametrize(
     "within",
-    [lambda one: one, lambda one: FusionRetriever([one]), AgreementRetriever],
+    [lambda one: one, lambda one: FusionRetriever([one]), lambda one: defended(one, "agreement")],
     ids=["alone", "fused", "guarded"],
 )
 def test_a_search_on_its_way_ends_with_the_question(within, behind, world):

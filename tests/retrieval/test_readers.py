@@ -24,7 +24,7 @@ from questree.retrieval import (
     load_index,
 )
 from questree.retrieval.calibrated import DuplicatesManifest, ReaderManifest, store, stored
-from questree.retrieval.defences import RelevanceRetriever
+from questree.retrieval.defences import defended
 from questree.retrieval.span_model import SpanModel, best_span
 
 from .conftest import save_tokenizer
@@ -267,7 +267,7 @@ def test_a_reader_that_was_trained_elsewhere_and_further_is_another_run_and_anot
     assert facts[0] != facts[1]
     assert facts[0] == reader_facts(SearChain(reader=readers[0]))
     under = load_index(build_index([PASSAGE], tmp_path / "index", kind="bm25"))
-    assert len({RelevanceRetriever(under, one).fingerprint for one in readers}) == 2
+    assert len({defended(under, "reader", one).fingerprint for one in readers}) == 2
     store(tmp_path / "calibrated", ReaderManifest(kind="dpr", model=str(folder), threshold=0.5))
     calibrated = trained_further(folder, lambda _: DPRReader.load(tmp_path / "calibrated"))
     assert len({one.fingerprint for one in (*readers, *calibrated)}) == 3

@@ -9,7 +9,7 @@ from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
 from questree.evaluation.attacks.plants import POISONS, Plant, wrong_answer
 from questree.metrics import contains
 from questree.retrieval import BM25Retriever, NeuralRetriever, Passage, asking, build_index, load_index
-from questree.retrieval.defences import AgreementRetriever, trusted
+from questree.retrieval.defences import defended, trusted
 
 EXAMPLES = [question.to_example() for question in QUESTIONS]
 
@@ -162,7 +162,7 @@ def test_agreement_leaves_out_what_repeats_the_question_or_another_passage():
 
 def test_a_search_for_a_step_is_guarded_by_the_question_that_it_is_made_for(bm25):
     plant = plants_for(Attack("poison", 1), [RIVER.to_example()], EXAMPLES, bm25)[0]
-    guarded = AgreementRetriever(seeded(bm25, plant.passages))
+    guarded = defended(seeded(bm25, plant.passages), "agreement")
     step = "Who wrote The Metamorphosis?"
     assert plant.passages[0].id in [one.id for one in guarded(step, k=7)]
     with asking(RIVER.question):
@@ -171,8 +171,8 @@ def test_a_search_for_a_step_is_guarded_by_the_question_that_it_is_made_for(bm25
 
 def test_the_next_best_take_the_place_of_what_is_left_out(bm25):
     plant = plants_for(Attack("poison", 3), [RIVER.to_example()], EXAMPLES, bm25)[0]
-    guarded = AgreementRetriever(seeded(bm25, plant.passages))
+    guarded = defended(seeded(bm25, plant.passages), "agreement")
     found = guarded(RIVER.question, k=1)
     assert len(found) == 1
     assert not {passage.id for passage in found} & {passage.id for passage in plant.passages}
-    assert guarded.fingerprint != AgreementRetriever(bm25).fingerprint
+    assert guarded.fingerprint != defended(bm25, "agreement").fingerprint
