@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -18,19 +17,15 @@ class PairModel:
     """A sequence classifier of transformers over pairs of texts; safe in several threads.
 
     Args:
+        name: a hub name, or a folder.
         longest: the most tokens of a pair, if the model takes so many.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, longest: int = _LONGEST) -> None:
-        self.model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
-        room = getattr(model.config, "max_position_embeddings", _LONGEST)
-        self._longest = min(longest, tokenizer.model_max_length, room)
-
-    @classmethod
-    def load(cls, model: str | Path, longest: int = _LONGEST) -> PairModel:
-        """Load a model by hub name or folder."""
-        loaded, tokenizer = load_model("AutoModelForSequenceClassification", model)
-        return cls(loaded, tokenizer, longest)
+    def __init__(self, name: str | Path, longest: int = _LONGEST) -> None:
+        self.model, self._tokenizer = load_model("AutoModelForSequenceClassification", name)
+        room = getattr(self.model.config, "max_position_embeddings", _LONGEST)
+        self._longest = min(longest, self._tokenizer.model_max_length, room)
+        self._lock = threading.Lock()
 
     def logits(self, text: str, others: Sequence[str]) -> torch.Tensor:
         """Return the (others, classes) logits of a text with each other text."""

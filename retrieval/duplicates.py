@@ -106,7 +106,7 @@ class CrossEncoderDuplicates:
         from .cross_encoder import PairModel
         from .encoders import folder_hash
 
-        loaded = PairModel.load(model, _LONGEST)
+        loaded = PairModel(model, _LONGEST)
         probability = DEFAULT_PROBABILITY if threshold is None else threshold
         return cls(str(model), probability, loaded, folder_hash(model, loaded.model))
 

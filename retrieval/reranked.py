@@ -55,7 +55,7 @@ class RerankedRetriever(WrappingRetriever):
             CheckpointError: if it cannot be found, fetched or loaded, or gives more than one logit.
         """
         late = str(model).startswith(LATE)
-        scorer = LateInteraction.load(str(model)[len(LATE) :]) if late else CrossEncoder.load(model)
+        scorer = LateInteraction(str(model)[len(LATE) :]) if late else CrossEncoder(model)
         return cls(retriever, scorer, candidates)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
@@ -78,16 +78,11 @@ class RerankedRetriever(WrappingRetriever):
 class CrossEncoder:
     """Reads query and text together; the score is its logit (Nogueira and Cho, 2019, arXiv 1901.04085)."""
 
-    def __init__(self, name: str, model: PairModel) -> None:
-        self.name, self.fingerprint, self._model = name, weights_hash(model.model), model
-
-    @classmethod
-    def load(cls, model: str | Path) -> CrossEncoder:
-        """Load a sequence classifier by hub name or folder."""
-        loaded = PairModel.load(model)
-        if (logits := loaded.model.config.num_labels) != 1:
+    def __init__(self, model: str | Path) -> None:
+        self._model = PairModel(model)
+        if (logits := self._model.model.config.num_labels) != 1:
             raise CheckpointError(f"{model} gives {logits} logits for a pair; a reranker gives one. Name another.")
-        return cls(Path(model).name, loaded)
+        self.name, self.fingerprint = Path(model).name, weights_hash(self._model.model)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the logit of each text; each query is read by itself, so that a batch changes no score.
@@ -103,16 +98,12 @@ class CrossEncoder:
 class LateInteraction:
     """Scores texts by ColBERT's MaxSim. Texts are encoded when they are first scored, and kept for a while."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.name = f"{LATE}{encoder.checkpoint.name}"
-        self.fingerprint = f"late {encoder.checkpoint.fingerprint} {encoder.precision}"
-        self._encoder = encoder
+    def __init__(self, name: str) -> None:
+        checkpoint = find_checkpoint(name)
+        self._encoder = Encoder.load(checkpoint)
+        self.name = f"{LATE}{checkpoint.name}"
+        self.fingerprint = f"late {checkpoint.fingerprint} {self._encoder.precision}"
         self._known: Kept[str, torch.Tensor] = Kept()
-
-    @classmethod
-    def load(cls, checkpoint: str) -> LateInteraction:
-        """Load a late-interaction checkpoint by hub name or folder, or ``embedded``."""
-        return cls(Encoder.load(find_checkpoint(checkpoint)))
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the MaxSim of the query with each text."""
