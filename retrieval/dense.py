@@ -84,7 +84,7 @@ def _write(order: Order) -> WrittenIndex:
     checkpoint = find_sentence_checkpoint(order.checkpoint)
     stated = {field: getattr(settings, field) for field in Usage.__dataclass_fields__}
     usage = find_usage(checkpoint.name, checkpoint.folder, **stated)
-    encoder = SentenceEncoder.load(checkpoint, usage, order.precision)
+    encoder = SentenceEncoder(checkpoint, usage, order.precision)
     if not _FEWEST_TOKENS <= encoder.window <= encoder.longest:
         raise QuestreeError(
             f"{checkpoint.name} reads {_FEWEST_TOKENS} to {encoder.longest} tokens of a text, not {encoder.window} "
@@ -105,14 +105,14 @@ def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) 
     """Return what encodes chunks in another process."""
     built_with = CheckpointRecord(name=name, fingerprint=fingerprint)
     found = checkpoint_of("The index", built_with, find_sentence_checkpoint)
-    return SentenceEncoder.load(found, Usage(**usage), precision)
+    return SentenceEncoder(found, Usage(**usage), precision)
 
 
 def _load(folder: Path, manifest: IndexManifest, passages: PassageStore) -> DenseRetriever:
     found = checkpoint_of(folder, manifest.checkpoint, find_sentence_checkpoint)
     settings, dim = DENSE.stored(manifest), int(manifest.settings["dim"])
     usage = Usage(**{field: manifest.settings[field] for field in Usage.__dataclass_fields__})
-    encoder = SentenceEncoder.load(found, usage, "auto")
+    encoder = SentenceEncoder(found, usage)
     if settings.factory == _FLAT:
         index = _empty(settings, dim)
         _fill(index, settings, folder / _VECTORS, len(passages))

@@ -73,26 +73,20 @@ def find_sentence_checkpoint(name: str | Path | None = None) -> Checkpoint:
 
 
 class SentenceEncoder(TextEncoder):
-    """A model of one vector for each query and each passage. Made by ``load``."""
+    """A model of one vector for each query and each passage.
 
-    def __init__(self, checkpoint: Checkpoint, usage: Usage, precision: str, model: Any, tokenizer: Any) -> None:
-        super().__init__(checkpoint, precision, model)
+    Args:
+        checkpoint: of ``find_sentence_checkpoint``.
+        usage: of ``find_usage``.
+        precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16 if it
+            computes with that, else float32.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, usage: Usage, precision: str = "auto") -> None:
+        model, self._tokenizer = load_model("AutoModel", checkpoint.folder)
+        super().__init__(checkpoint, precision_of(precision, model.device.type, "float16"), model)
         self.usage, self.window = usage, usage.window
-        self._tokenizer = tokenizer
-        tokenizer.padding_side = "right"  # batches are cut there
-
-    @classmethod
-    def load(cls, checkpoint: Checkpoint, usage: Usage, precision: str = "auto") -> SentenceEncoder:
-        """Load an encoder.
-
-        Args:
-            checkpoint: of ``find_sentence_checkpoint``.
-            usage: of ``find_usage``.
-            precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16
-                if it computes with that, else float32.
-        """
-        model, tokenizer = load_model("AutoModel", checkpoint.folder)
-        return cls(checkpoint, usage, precision_of(precision, model.device.type, "float16"), model, tokenizer)
+        self._tokenizer.padding_side = "right"  # batches are cut there
 
     @property
     def dim(self) -> int:

@@ -14,7 +14,7 @@ from questree.retrieval.sentence_encoder import SentenceEncoder, Usage, find_sen
 
 
 def encoder(folder: Path, **usage) -> SentenceEncoder:
-    return SentenceEncoder.load(find_sentence_checkpoint(folder), Usage(**usage), "float32")
+    return SentenceEncoder(find_sentence_checkpoint(folder), Usage(**usage), "float32")
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_a_vector_does_not_depend_on_company(sentence_folder, passages, monkeypa
 
 def test_a_precision_that_the_device_has_not_is_refused(sentence_folder):
     with pytest.raises(QuestreeError, match="int8 on"):
-        SentenceEncoder.load(find_sentence_checkpoint(sentence_folder), Usage(), "int8")
+        SentenceEncoder(find_sentence_checkpoint(sentence_folder), Usage(), "int8")
 
 
 E5 = {"query_prefix": "query: ", "passage_prefix": "passage: "}
