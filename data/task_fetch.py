@@ -27,7 +27,7 @@ from .task_files import (
     questions_file,
     read_task_manifest,
 )
-from .task_writer import TaskWriter
+from .task_writer import TaskWriter, task_writer
 from .tasks import KNOWN_TASKS, BadRow, KnownTask, Row
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ def _written(
     skip_bad: bool,
     on_progress: Callable[[int], None],
 ) -> TaskWriter:
-    with TaskWriter(unfinished, train_limit) as writer:
+    with task_writer(unfinished, train_limit) as writer:
         for number, (split, position, row) in enumerate(rows, start=1):
             try:
                 _add(task, writer, split, position, row)

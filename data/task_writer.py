@@ -6,10 +6,10 @@ import hashlib
 import heapq
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from .task import Question, Split, plain_words
 from .tasks.base import BadRow, words_id
@@ -17,8 +17,9 @@ from .tasks.base import BadRow, words_id
 _RESERVED = ("id", "task", "question", "answers", "split", "position")
 
 
-class TaskWriter:
-    """The writer of ``questions.jsonl`` and ``corpus.jsonl`` in a folder that exists.
+@contextmanager
+def task_writer(folder: Path, train_limit: int | None) -> Iterator[TaskWriter]:
+    """Give the writer of ``questions.jsonl`` and ``corpus.jsonl`` in a folder that exists.
 
     The rows of the splits that score must come first: a question of one of them is left out of the splits that
     follow, so that no question that trains is ever scored.
@@ -26,8 +27,19 @@ class TaskWriter:
     Args:
         train_limit: how many training questions are kept at most, the same ones whatever the order of the rows.
     """
+    with (
+        (folder / "questions.jsonl").open("w", encoding="utf-8", newline="\n") as questions,
+        (folder / "corpus.jsonl").open("w", encoding="utf-8", newline="\n") as corpus,
+    ):
+        writer = TaskWriter(questions, corpus, train_limit)
+        yield writer
+        writer.write_train()
 
-    def __init__(self, folder: Path, train_limit: int | None) -> None:
+
+class TaskWriter:
+    """The writer of a task's questions and passages. Made by `task_writer`."""
+
+    def __init__(self, questions: IO[str], corpus: IO[str], train_limit: int | None) -> None:
         self.counts: Counter[Split] = Counter()
         self.left_out: Counter[str] = Counter()
         self.passages = 0
@@ -36,24 +48,12 @@ class TaskWriter:
         self._ids: set[bytes] = set()
         self._words: dict[bytes, Split] = {}
         self._seen_passages: set[bytes] = set()
-        self._questions = (folder / "questions.jsonl").open("w", encoding="utf-8", newline="\n")
-        self._corpus = (folder / "corpus.jsonl").open("w", encoding="utf-8", newline="\n")
+        self._questions, self._corpus = questions, corpus
 
-    def __enter__(self) -> TaskWriter:
-        """Return the writer, ready to take rows."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Write the training questions that were kept back, and close."""
-        try:
-            if kind is None:
-                for _, line in sorted(self._train, reverse=True):
-                    self._write("train", line)
-        finally:
-            self._questions.close()
-            self._corpus.close()
+    def write_train(self) -> None:
+        """Write the training questions that were kept back."""
+        for _, line in sorted(self._train, reverse=True):
+            self._write("train", line)
 
     def add(self, question: Question, fields: dict[str, Any], place: str) -> None:
         """Take a question, with its fields as they are to be written."""
