@@ -53,7 +53,7 @@ def asked(name: str, mini: Any, most: float) -> tuple[dspy.Prediction, set[str],
         return program(name, retriever=search)(**mini.dev[0].inputs()), found, len(sent)
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if PROGRAMS[name].searches])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_question_that_fails_keeps_what_was_found_before(name, mini):
     whole, found, calls = asked(name, mini, most=1000)
     assert whole.failure is None
@@ -61,6 +61,7 @@ def test_a_question_that_fails_keeps_what_was_found_before(name, mini):
     for stop in {0, calls - 1}:
         prediction, found, _ = asked(name, mini, most=stop)
         assert prediction.failure.cause == "auth"
+        assert (prediction.answer, prediction.references, prediction.spent.calls) == ("", [], stop)
         assert {passage.id for passage in prediction.seen} == found
         record, gold = record_answer(mini.dev[0], prediction), set(mini.dev[0].gold_passages)
         assert record.retrieval["recall@all"] == len(found & gold) / len(gold)

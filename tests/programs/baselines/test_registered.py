@@ -5,12 +5,11 @@ import re
 import dspy
 import pytest
 from answering import TableRetriever, searching
-from dspy import lm15
 from steps import last_step, steps, titled
 from tiny_world import QUESTIONS
 
 from questree import program
-from questree.lm.failure import CannotAskError, counting_failures
+from questree.lm.failure import CannotAskError
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
@@ -25,19 +24,6 @@ Q = "Which river?"
 
 def built(name: str):
     return program(name, retriever=TableRetriever({Q: "A"}))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_lm_that_cannot_be_had_fails_the_question_and_says_why(name, answering):
-    def refuse(asked):
-        return lm15.AuthError("wrong key")
-
-    answering(refuse)
-    with counting_failures():
-        prediction = built(name)(question=Q)
-    assert prediction.failure.cause == "auth"
-    assert (prediction.answer, prediction.references) == ("", [])
-    assert prediction.spent.calls == 0
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if PROGRAMS[name].searches])
