@@ -12,25 +12,32 @@ from ...lm.window import shown_of
 from ...retrieval import Passage
 from ..demonstrations import note
 from ..majority import Sample, sample, winner
-from ..references import kept_all_marks, numbered, settle_marks, supported_by
+from ..references import Belongs, kept_all_marks, numbered, settle_marks, supported_by
 from ..streams import Writing
 
 
 def cited_answer(
-    predict: dspy.Predict, passages: list[Passage], config: dict[str, float] | None = None, /, **inputs: Any
+    predict: dspy.Predict,
+    passages: list[Passage],
+    config: dict[str, float] | None = None,
+    belongs: Belongs | None = None,
+    kind: str = "",
+    /,
+    **inputs: Any,
 ) -> Sample:
     """Call a predictor and return its answer, its final content, and the references: ``[n]`` is ``references[n-1]``.
 
-    A mark that its passage does not support is taken out; such a reply is no demonstration. ``config`` has options of
-    the LM for this call, such as a temperature. The passages are shown if the predictor's signature has them.
+    A mark that its passage does not support is taken out; such a reply is no demonstration. The passages are shown if
+    the predictor's signature has them. ``config`` has options of the LM for this call, such as a temperature;
+    ``belongs`` tells whether a fragment may cite a passage, if not their words decide; ``kind`` is that of the step.
     """
     if "passages" in predict.signature.input_fields:
         inputs["passages"] = numbered(passages)
-    rule = supported_by(inputs["question"])
+    rule = belongs or supported_by(inputs["question"])
     settle = partial(settle_marks, references=passages, belongs=rule)
     reply = call(predict, config, writing=partial(Writing, settle), **inputs)
     final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), rule)
-    note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
+    note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
     return reply.answer, final_content, references
 
 

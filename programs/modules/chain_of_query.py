@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import dspy
@@ -24,9 +23,10 @@ from ...signatures.chain_of_query import (
     TracedStep,
 )
 from ..demonstrations import note
-from ..references import distinct, kept_all_marks, numbered, numbers_of, settle_marks
-from ..streams import Writing
+from ..majority import Sample
+from ..references import distinct, numbered, numbers_of
 from ..tree import Node, without_repeats
+from .answers import cited_answer
 from .step_module import StepModule
 
 
@@ -145,7 +145,7 @@ class Tracing(StepModule):
         super().__init__()
         self.trace = dspy.Predict(TraceAnswer)
 
-    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> tuple[str, str, list[Passage]]:
+    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> Sample:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
         A mark that does not stand at the answer of a step that its passage supports is taken out.
@@ -166,19 +166,13 @@ class Tracing(StepModule):
             for node in told
         ]
 
-        def settle(text: str) -> tuple[str, list[Passage]]:
-            return settle_marks(text, passages, belongs)
-
         def belongs(fragment: str, passage: Passage) -> bool:
             steps = [node for node in supported if node.passage and node.passage.id == passage.id]
             return any(tells(fragment, node.answer or "") for node in steps)
 
-        inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
-        reply = call(self.trace, writing=partial(Writing, settle), **inputs)
-        final_content, references = settle(reply.final_content)
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
-        note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
-        return reply.answer, final_content, references
+        inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
+        return cited_answer(self.trace, passages, None, belongs, kind, **inputs)
 
 
 def guessed(path: list[Node]) -> set[int]:
