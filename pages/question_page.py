@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
-from ..lm.episode import EpisodeStep
 from ..signatures import AnswerStyle
 from .asked_question import AnsweredQuestion, AskedQuestion, Citation
 from .html import as_html
@@ -65,21 +64,6 @@ def question_page(asked: AskedQuestion, programs: Sequence[str], events: str = "
 def progress(asked: AskedQuestion) -> str:
     """Return the part of the page of a question that changes, as it stands now."""
     return as_html("live.html", **shown_answer(asked))
-
-
-def calls_page(asked: AskedQuestion, steps: Sequence[EpisodeStep]) -> str:
-    """Return the page of everything that was asked for a question: each prompt and reply, each search."""
-    return as_html("calls.html", asked=asked, steps=steps)
-
-
-def error_page(title: str, problem: str) -> str:
-    """Return a page that says what is wrong."""
-    return as_html("error.html", title=title, problem=problem)
-
-
-def login_page(then: str, problem: str = "") -> str:
-    """Return the page that asks for the server's token, and then leads to the address that was wanted."""
-    return as_html("login.html", then=then, problem=problem)
 
 
 def shown_answer(asked: AnsweredQuestion) -> dict[str, Any]:

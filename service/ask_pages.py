@@ -105,8 +105,8 @@ async def question_page(id: str, found: Found, service: Served) -> str:
 
 @routes.get("/questions/{id}/calls")
 def calls_page(asked: EndedQuestion, service: Served) -> str:
-    """Return the page of what was asked for a question."""
-    return pages.calls_page(asked, service.kept.steps(asked.id))
+    """Return the page of everything that was asked for a question: each prompt and reply, each search."""
+    return as_html("calls.html", asked=asked, steps=service.kept.steps(asked.id))
 
 
 @routes.post("/questions/{id}/said")
@@ -158,7 +158,7 @@ def prompts(name: str, service: Served) -> str:
 @routes.get("/login")
 async def login_page(then: str = "/") -> str:
     """Return the form that takes the token of a browser."""
-    return pages.login_page(then)
+    return as_html("login.html", then=then, problem="")
 
 
 @routes.post("/login")
@@ -166,7 +166,7 @@ async def login(form: Form, request: Request) -> Response:
     """Let a browser in that brings the token, and lead to the page that was wanted."""
     given, then, token = form.get("token", ""), form.get("then", ""), request.app.state.token
     if token is None or cookie_of(given) != cookie_of(token):
-        return HTMLResponse(pages.login_page(then, "This is not the server's token."), 401)
+        return HTMLResponse(as_html("login.html", then=then, problem="This is not the server's token."), 401)
     entered = RedirectResponse("/" + then.lstrip("/\\"), 303)  # never to another server
     secure = request.url.scheme == "https"  # as a proxy in front says it
     entered.set_cookie(cookie_name(request.scope), cookie_of(token), httponly=True, samesite="lax", secure=secure)

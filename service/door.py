@@ -13,7 +13,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from ..pages.question_page import error_page
+from ..pages import as_html
 from ..retrieval.serving.server_limits import Refused, RequestLimits, brings_token, is_for_here
 
 _OPEN = ("/login", "/static/", "/health")
@@ -74,7 +74,7 @@ class PageAuth(RequestLimits):
         if refused.status == 401 and scope["method"] in _SAFE:
             wanted = scope["path"] + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
             return RedirectResponse(f"/login?then={quote(wanted)}", 303)
-        page = error_page("This cannot be done", f"{str(refused).rstrip('.')}.")
+        page = as_html("error.html", title="This cannot be done", problem=f"{str(refused).rstrip('.')}.")
         return HTMLResponse(page, refused.status, refused.headers)
 
 

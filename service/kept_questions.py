@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import count
@@ -21,11 +20,6 @@ from ..pages.asked_question import AskedQuestion
 from ..programs import ReasoningTree
 
 logger = logging.getLogger(__name__)
-
-
-def new_id() -> str:
-    """Return an id that nobody can guess."""
-    return secrets.token_urlsafe(12)
 
 
 class KeptQuestions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,7 +33,7 @@ from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
 from ..simulate import is_simulated, not_known
-from .kept_questions import KeptQuestions, new_id
+from .kept_questions import KeptQuestions
 from .queue import Queue
 from .service_limits import ServiceLimits
 
@@ -322,7 +323,7 @@ class Service:
         self.check_name(name)
         self._queue.enter(client)
         asked = AskedQuestion(
-            id=new_id(),
+            id=secrets.token_urlsafe(12),  # nobody can guess it
             program=name,
             answer_style=answer_style,
             asked_at=datetime.now(timezone.utc),
