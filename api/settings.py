@@ -36,88 +36,65 @@ MLFLOW_EXPERIMENT = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "questree"
 class RunSettings(RunPolicy, BaseSettings):
     """What a run is made of, and its policy.
 
-    A setting is one field, here or in `RunPolicy`. Its option (``--api-base``) with the help text, its variable
-    (``QUESTREE_API_BASE``), its key in a TOML file (``api_base``) and the keyword of `run_settings` follow from it.
+    A setting is one field, here or in `RunPolicy`. Its option (``--api-base``), whose help stands under the field, its
+    variable (``QUESTREE_API_BASE``), its key in a TOML file (``api_base``) and the keyword of `run_settings` follow.
     """
 
-    model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="QUESTREE_", extra="ignore", frozen=True, use_attribute_docstrings=True
+    )
 
-    program: str = Field(default="searchain", description="Program that is meant where none is named.")
-    task: str = Field(default="mini", description="Task by name, package:name, or a JSONL file of questions.")
-    split: str = Field(default="dev", description="train, dev or test, or several: dev,test.")
-    limit: int | None = Field(
-        default=None, ge=1, description="At most so many questions, a seeded sample. Default: all."
-    )
-    leave_out: Path | None = Field(
-        default=None, description="File with an id of a question on each line: they are not asked (`questree audit`)."
-    )
-    seed: int = Field(default=0, description="Seed of every random choice.")
-    lm: str = Field(default="simulated", description="A DSPy model name, 'simulated', or 'recorded:FILE'.")
-    api_base: str | None = Field(
-        default=None,
-        description="Address of an OpenAI-compatible server, ending in /v1. Default: what DSPy knows of the model.",
-    )
-    temperature: float = Field(
-        default=0.0,
-        ge=0,
-        le=2,
-        description="Temperature that the LM replies at; 0 is greedy decoding. What a program samples has its own.",
-    )
-    reply_tokens: int | None = Field(
-        default=None, ge=1, description="Tokens that a reply of the LM may have. Default: the model's own."
-    )
-    adapter: Literal["chat", "json", "xml", "baml"] = Field(
-        default="chat",
-        description="DSPy's adapter, which gives prompts and replies their form: chat, json, xml or baml.",
-    )
-    retriever: str | None = Field(
-        default=None,
-        description="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "
-        "qdrant://host:port/collection, package:name, or several joined by +, fused by rank. "
-        "Default, for the task mini only: its own index.",
-    )
-    rerank: str | None = Field(
-        default=None,
-        description="What puts the 50 best passages of each search into its order: 'lm', a cross-encoder by name or "
-        "folder, or colbert: and a ColBERT checkpoint.",
-    )
-    reader: str = Field(
-        default="lm",
-        description="'lm', a folder of `questree train-reader` or `calibrate-reader`, package:name, "
-        "or a DPR reader's name.",
-    )
-    duplicates: str = Field(
-        default="exact",
-        description="How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder "
-        "by name, package:name, or a folder of `questree calibrate-duplicates`.",
-    )
-    defence: Literal["none", "agreement", "reader"] = Field(
-        default="none",
-        description="Leave out passages that look planted: none, agreement (they repeat the question, or one another) "
-        "or reader (a trained --reader finds no answer in them).",
-    )
-    allow_code: str | None = Field(
-        default=None,
-        description="Programs of other packages that a file may name, as package:name; several with commas.",
-    )
-    allow_changed_signatures: bool = Field(
-        default=False,
-        description="Load a compiled program although prompts in the code have changed since; its own are used.",
-    )
-    tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
-    experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")
-    on: str | None = Field(
-        default=None,
-        description="Cluster whose workers answer the questions: 'ray' starts one on this machine; ray://HOST:10001.",
-    )
-    workers: int | None = Field(
-        default=None,
-        ge=1,
-        description="Workers on the cluster of --on. Default: one for each core, but no more than --concurrency.",
-    )
-    out: Path | None = Field(
-        default=None, description="Folder to write. Default: one under runs/, readers/ or duplicates/."
-    )
+    program: str = "searchain"
+    """Program that is meant where none is named."""
+    task: str = "mini"
+    """Task by name, package:name, or a JSONL file of questions."""
+    split: str = "dev"
+    """train, dev or test, or several: dev,test."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most so many questions, a seeded sample. Default: all."""
+    leave_out: Path | None = None
+    """File with an id of a question on each line: they are not asked (`questree audit`)."""
+    seed: int = 0
+    """Seed of every random choice."""
+    lm: str = "simulated"
+    """A DSPy model name, 'simulated', or 'recorded:FILE'."""
+    api_base: str | None = None
+    """Address of an OpenAI-compatible server, ending in /v1. Default: what DSPy knows of the model."""
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    """Temperature that the LM replies at; 0 is greedy decoding. What a program samples has its own."""
+    reply_tokens: int | None = Field(default=None, ge=1)
+    """Tokens that a reply of the LM may have. Default: the model's own."""
+    adapter: Literal["chat", "json", "xml", "baml"] = "chat"
+    """DSPy's adapter, which gives prompts and replies their form: chat, json, xml or baml."""
+    retriever: str | None = None
+    """Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`),
+    qdrant://host:port/collection, package:name, or several joined by +, fused by rank. Default, for the task mini only:
+    its own index."""
+    rerank: str | None = None
+    """What puts the 50 best passages of each search into its order: 'lm', a cross-encoder by name or folder, or
+    colbert: and a ColBERT checkpoint."""
+    reader: str = "lm"
+    """'lm', a folder of `questree train-reader` or `calibrate-reader`, package:name, or a DPR reader's name."""
+    duplicates: str = "exact"
+    """How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder by name,
+    package:name, or a folder of `questree calibrate-duplicates`."""
+    defence: Literal["none", "agreement", "reader"] = "none"
+    """Leave out passages that look planted: none, agreement (they repeat the question, or one another) or reader (a
+    trained --reader finds no answer in them)."""
+    allow_code: str | None = None
+    """Programs of other packages that a file may name, as package:name; several with commas."""
+    allow_changed_signatures: bool = False
+    """Load a compiled program although prompts in the code have changed since; its own are used."""
+    tracking_uri: str = MLFLOW_STORE
+    """MLflow's tracking URI, or 'none'."""
+    experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1)
+    """MLflow's experiment of the runs."""
+    on: str | None = None
+    """Cluster whose workers answer the questions: 'ray' starts one on this machine; ray://HOST:10001."""
+    workers: int | None = Field(default=None, ge=1)
+    """Workers on the cluster of --on. Default: one for each core, but no more than --concurrency."""
+    out: Path | None = None
+    """Folder to write. Default: one under runs/, readers/ or duplicates/."""
 
     @field_validator("retriever", mode="before")
     @classmethod

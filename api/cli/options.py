@@ -139,7 +139,8 @@ def _with_help(parameter: inspect.Parameter, text: str) -> Any:
 
 def _option(field: Any, panel: str | None) -> Any:
     """Return the annotation that makes a field an option: its type, help, default and lower bound."""
-    text = field.description if field.default is None else f"{field.description} Default: {field.default}."
+    about = " ".join(field.description.split())
+    text = about if field.default is None else f"{about} Default: {field.default}."
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     return Annotated[field.annotation | None, typer.Option(help=text, min=least, rich_help_panel=panel)]
 

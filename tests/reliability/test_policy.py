@@ -34,7 +34,7 @@ def test_every_setting_is_an_option_that_says_what_it_does(command, shown):
     options = shown(command)
     fields = {name: field for name, field in RunSettings.model_fields.items() if name != "program"}  # an argument
     for name, field in fields.items():
-        assert options[name].startswith(field.description)
+        assert options[name].startswith(" ".join(field.description.split()))
         if field.default is not None:
             assert options[name].endswith(f"Default: {field.default}.")
     assert "questree.toml" in options["config"]
