@@ -11,7 +11,7 @@ from ..common.errors import QuestreeError, did_you_mean, unknown_name
 from ..common.registry import Registry
 from .question_files import FORM, read_questions
 from .task import SPLITS, Question, Task
-from .task_files import DATA_VARIABLE, corpus_file, data_folder, questions_file, read_task_manifest
+from .task_files import DATA_VARIABLE, TaskPlace, data_folder, read_task_manifest
 from .tasks import KNOWN_TASKS
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _narrowed(wanted: str) -> tuple[str, str | None]:
 
 def _find(wanted: str, place: str, folder: Path) -> Path | None:
     """Return the file of a task, if there is one. The name of a task of ours is no path: ``./mini`` is."""
-    ours = _MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place)
+    ours = _MINI / "questions.jsonl" if place == "mini" else TaskPlace(folder, place).questions
     paths = [Path(path) for path in (wanted, place) if path not in _OURS]
     return next((file for file in (*paths, ours) if file.is_file()), None)
 
@@ -184,5 +184,5 @@ def _corpus(given: str | Path | None, path: Path, questions: list[Question]) -> 
     if path.parent == _MINI:
         return MINI_CORPUS
     origins = {question.task for question in questions}
-    beside = corpus_file(path.parent, origins.pop())
+    beside = TaskPlace(path.parent, origins.pop()).corpus
     return beside if not origins and beside.is_file() else None

@@ -14,19 +14,7 @@ from ..common.errors import QuestreeError, unknown_name
 from ..common.files import file_hash, in_turn
 from .published_rows import file_rows, hub_rows
 from .task import Question, Split, split_by_hash
-from .task_files import (
-    DATA_VARIABLE,
-    HubRecord,
-    TaskManifest,
-    being_made,
-    check_place,
-    corpus_file,
-    data_folder,
-    has_manifest,
-    place_task,
-    questions_file,
-    read_task_manifest,
-)
+from .task_files import DATA_VARIABLE, HubRecord, TaskManifest, TaskPlace, data_folder, read_task_manifest
 from .task_writer import TaskWriter, task_writer
 from .tasks import KNOWN_TASKS, BadRow, KnownTask, Row
 
@@ -84,17 +72,16 @@ def fetch_task(
             file of the user's own is in the way; or ``update`` is not set, and what is there is of another revision,
             of other files, or of another limit than the default.
     """
-    task = _known(name)
-    folder = _writable(data_folder(data_dir))
-    with in_turn(folder / f".{name}.lock", f"fetching {name}"):
-        if not update and (there := _there(task, folder, files, train_limit)):
-            return there
-        check_place(folder, name)
+    task, place = _known(name), TaskPlace(_writable(data_folder(data_dir)), name)
+    with in_turn(place.folder / f".{name}.lock", f"fetching {name}"):
+        if not update and place.manifest.is_file():
+            return _there(task, place, files, train_limit)
+        place.check()
         rows: _Rows = file_rows(task, [Path(file) for file in files]) if files else hub_rows(task)
-        with being_made(folder, name) as unfinished:
+        with place.being_made() as unfinished:
             writer = _written(task, unfinished, rows, train_limit, skip_bad, on_progress)
-            manifest = place_task(folder, unfinished, _manifest(task, writer, files, train_limit))
-    return _fetched(folder, manifest, new=True)
+            manifest = place.put(_manifest(task, writer, files, train_limit))
+    return _fetched(place, manifest, new=True)
 
 
 def _known(name: str) -> KnownTask:
@@ -116,11 +103,10 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
-def _there(task: KnownTask, folder: Path, files: Sequence[str | Path], train_limit: int | None) -> Fetched | None:
-    """Return what is there, if anything; refuse it if it was made otherwise than it is asked for."""
-    manifest = read_task_manifest(folder, task.name) if has_manifest(folder, task.name) else None
-    if manifest is None:
-        return None
+def _there(task: KnownTask, place: TaskPlace, files: Sequence[str | Path], train_limit: int | None) -> Fetched:
+    """Return what is there; refuse it if it was made otherwise than it is asked for."""
+    manifest = read_task_manifest(place.folder, task.name)
+    assert manifest is not None
     pinned, otherwise = task.hub.pin if task.hub else None, ""
     if manifest.hub and not files and manifest.hub.revision != pinned:
         otherwise = f"from revision {manifest.hub.revision}; this version of questree pins {pinned}"
@@ -130,7 +116,7 @@ def _there(task: KnownTask, folder: Path, files: Sequence[str | Path], train_lim
         otherwise = f"with another limit of training questions ({manifest.train_limit or 'none'})"
     if otherwise:
         raise QuestreeError(f"{task.name} is there {otherwise}. Replace it: the same command with --update.")
-    return _fetched(folder, manifest, new=False)
+    return _fetched(place, manifest, new=False)
 
 
 def _hashes(files: Sequence[str | Path]) -> dict[str, str]:
@@ -209,6 +195,5 @@ def _manifest(
     return TaskManifest.model_validate({**told, "hub": hub, "read": _hashes(files), **kept})
 
 
-def _fetched(folder: Path, manifest: TaskManifest, *, new: bool) -> Fetched:
-    corpus = corpus_file(folder, manifest.task) if manifest.passages else None
-    return Fetched(questions_file(folder, manifest.task), corpus, manifest, new)
+def _fetched(place: TaskPlace, manifest: TaskManifest, *, new: bool) -> Fetched:
+    return Fetched(place.questions, place.corpus if manifest.passages else None, manifest, new)

@@ -76,14 +76,60 @@ def data_folder(data_dir: str | Path | None = None) -> Path:
     return folder
 
 
-def questions_file(folder: Path, name: str) -> Path:
-    """Return where the questions of a task lie."""
-    return folder / f"{name}.jsonl"
+class TaskPlace:
+    """Where the files of a task lie in the data folder.
 
+    Attributes:
+        corpus: its file, if the task has one.
+        unfinished: the folder in which the task is made; it exists only meanwhile, or after an interruption.
+    """
 
-def corpus_file(folder: Path, name: str) -> Path:
-    """Return where the corpus of a task lies, if it has one."""
-    return folder / "corpora" / f"{name}.jsonl"
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.questions, self.corpus = folder / f"{name}.jsonl", folder / "corpora" / f"{name}.jsonl"
+        self.manifest, self.unfinished = folder / f"{name}.manifest.json", folder / f".{name}.part"
+
+    def check(self) -> None:
+        """Refuse to write a task over files that no fetch wrote: they are the user's own."""
+        if self.manifest.exists() or self.unfinished.exists():
+            return
+        for file in (self.questions, self.corpus):
+            if file.exists():
+                raise QuestreeError(
+                    f"{file} is there, and was not fetched: it is left as it is. Move it away, or set {DATA_VARIABLE}."
+                )
+
+    @contextlib.contextmanager
+    def being_made(self) -> Iterator[Path]:
+        """Give an empty folder to make the task in; no other command looks there."""
+        make_folder(self.unfinished)
+        for leftover in self.unfinished.iterdir():
+            leftover.unlink()
+        try:
+            yield self.unfinished
+        finally:
+            # If questions are in place without their manifest, this folder stays and says that they are no task.
+            if self.manifest.exists() or not self.questions.exists():
+                shutil.rmtree(self.unfinished, ignore_errors=True)
+
+    def put(self, manifest: TaskManifest) -> TaskManifest:
+        """Move what was made to its place, the manifest last; the old one goes first. Return the manifest."""
+        made = {"questions.jsonl": self.questions}
+        if manifest.passages:
+            made["corpus.jsonl"] = self.corpus
+        records = {
+            file.relative_to(self.folder).as_posix(): FileRecord.of(self.unfinished / name)
+            for name, file in made.items()
+        }
+        sealed = manifest.model_copy(update={"files": records})
+        self.manifest.unlink(missing_ok=True)
+        self.corpus.parent.mkdir(exist_ok=True)
+        for name, file in made.items():
+            put_in_place(self.unfinished / name, file)
+        write_atomically(self.manifest, sealed.model_dump_json(indent=2) + "\n")
+        with contextlib.suppress(OSError):
+            self.corpus.parent.rmdir()  # if nothing is in it
+        return sealed
 
 
 def read_task_manifest(folder: Path, name: str) -> TaskManifest | None:
@@ -92,69 +138,12 @@ def read_task_manifest(folder: Path, name: str) -> TaskManifest | None:
     Raises:
         QuestreeError: if the fetch was interrupted, or a file that it wrote has another size now, or cannot be read.
     """
-    path, again = _manifest_file(folder, name), f"get it again: questree fetch {name} --update"
-    if not path.is_file():
-        if _unfinished(folder, name).is_dir():
-            raise QuestreeError(f"{questions_file(folder, name)} is not complete: its fetch was interrupted; {again}")
+    place, again = TaskPlace(folder, name), f"get it again: questree fetch {name} --update"
+    if not place.manifest.is_file():
+        if place.unfinished.is_dir():
+            raise QuestreeError(f"{place.questions} is not complete: its fetch was interrupted; {again}")
         return None
     kind = ManifestKind("task", FORMAT, again)
-    manifest = kind.read(path, TaskManifest.model_validate)
+    manifest = kind.read(place.manifest, TaskManifest.model_validate)
     kind.check_files(folder, manifest.files, full=False)
     return manifest
-
-
-def check_place(folder: Path, name: str) -> None:
-    """Refuse to write a task over files that no fetch wrote: they are the user's own."""
-    if _manifest_file(folder, name).exists() or _unfinished(folder, name).exists():
-        return
-    for file in (questions_file(folder, name), corpus_file(folder, name)):
-        if file.exists():
-            raise QuestreeError(
-                f"{file} is there, and was not fetched: it is left as it is. Move it away, or set {DATA_VARIABLE}."
-            )
-
-
-@contextlib.contextmanager
-def being_made(folder: Path, name: str) -> Iterator[Path]:
-    """Give an empty folder to make a task in; no other command looks there."""
-    unfinished = _unfinished(folder, name)
-    make_folder(unfinished)
-    for leftover in unfinished.iterdir():
-        leftover.unlink()
-    try:
-        yield unfinished
-    finally:
-        # If questions are in place without their manifest, this folder stays and says that they are no task.
-        if _manifest_file(folder, name).exists() or not questions_file(folder, name).exists():
-            shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def place_task(folder: Path, unfinished: Path, manifest: TaskManifest) -> TaskManifest:
-    """Move what was made to its place and return its manifest; the old manifest goes first, the new one comes last."""
-    made = {"questions.jsonl": questions_file(folder, manifest.task)}
-    if manifest.passages:
-        made["corpus.jsonl"] = corpus_file(folder, manifest.task)
-    records = {place.relative_to(folder).as_posix(): FileRecord.of(unfinished / name) for name, place in made.items()}
-    sealed = manifest.model_copy(update={"files": records})
-    _manifest_file(folder, manifest.task).unlink(missing_ok=True)
-    (folder / "corpora").mkdir(exist_ok=True)
-    for name, place in made.items():
-        put_in_place(unfinished / name, place)
-    write_atomically(_manifest_file(folder, manifest.task), sealed.model_dump_json(indent=2) + "\n")
-    with contextlib.suppress(OSError):
-        (folder / "corpora").rmdir()  # if nothing is in it
-    return sealed
-
-
-def has_manifest(folder: Path, name: str) -> bool:
-    """Tell whether a task was fetched into the folder."""
-    return _manifest_file(folder, name).is_file()
-
-
-def _manifest_file(folder: Path, name: str) -> Path:
-    return folder / f"{name}.manifest.json"
-
-
-def _unfinished(folder: Path, name: str) -> Path:
-    """Return the folder in which a task is made; it exists only meanwhile, or after an interruption."""
-    return folder / f".{name}.part"

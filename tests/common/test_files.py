@@ -7,7 +7,7 @@ from chunk_encoder import LetterEncoder
 
 from questree.common.errors import QuestreeError
 from questree.common.files import write_atomically
-from questree.data.task_files import being_made
+from questree.data.task_files import TaskPlace
 from questree.optimize.readers import ReadingExample, train_reader
 from questree.retrieval import Passage, build_index
 from questree.retrieval.indexes.encoding import encode_corpus
@@ -44,7 +44,7 @@ def test_a_link_or_a_pipe_in_the_place_of_a_new_file_is_removed(trap, place, tmp
 
 
 def fetch(folder):
-    with being_made(folder, "out"):
+    with TaskPlace(folder, "out").being_made():
         pass
 
 
