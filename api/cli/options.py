@@ -117,18 +117,16 @@ def as_command(function: Callable[..., object]) -> Callable[..., None]:
 def described_arguments(docstring: str) -> tuple[str, dict[str, str]]:
     """Return what a docstring says of its function, and of each argument by name."""
     about, _, listed = inspect.cleandoc(docstring).partition("\n\nArgs:\n")
-    return about, {
-        name: " ".join(text.split()) for name, text in re.findall(r"(?m)^ {4}(\w+): (.+(?:\n {5}.+)*)", listed)
-    }
+    told = re.findall(r"(?m)^ {4}(\w+): (.+(?:\n {5}.+)*)", listed)
+    return about, {name: " ".join(text.split()) for name, text in told}
 
 
 def _with_help(parameter: inspect.Parameter, text: str) -> Any:
     """Return the annotation that makes a parameter an argument or an option of a command, with this help."""
-    kind, *given = (
-        get_args(parameter.annotation) if get_origin(parameter.annotation) is Annotated else [parameter.annotation]
-    )
-    if given:
-        told = copy(given[0])
+    kind: Any = parameter.annotation
+    if get_origin(kind) is Annotated:
+        kind, given = get_args(kind)
+        told = copy(given)
     elif parameter.default is parameter.empty:
         told = typer.Argument()
     else:
