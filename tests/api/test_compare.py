@@ -130,16 +130,12 @@ def test_a_spent_budget_is_one_line_that_says_how_to_go_on(questree, workplace):
     questree(words, 400).done()
 
 
-def test_without_out_two_comparisons_share_what_was_asked(questree, workplace):
+def test_without_out_comparisons_share_what_was_asked_and_another_defence_has_a_folder_of_its_own(questree, workplace):
     for words in ("direct", "direct cot"):
         questree(f"compare {words} --limit 2").done()
     (folder,) = (workplace / "runs").iterdir()
     assert sorted(run.name for run in stored_runs([folder])) == ["cot", "direct"]
-
-
-def test_without_out_another_defence_has_a_folder_of_its_own(questree, workplace):
-    for defence in ("none", "agreement"):
-        questree(f"compare oner --limit 2 --defence {defence}").done()
+    questree("compare direct --limit 2 --defence agreement").done()
     assert len(list((workplace / "runs").iterdir())) == 2
 
 

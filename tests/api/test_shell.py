@@ -103,19 +103,15 @@ def test_a_table_fits_its_terminal_and_loses_no_letter(words, questree, made, mo
 
 
 def test_toml_and_a_variable_name_the_program(questree, workplace, monkeypatch):
-    (workplace / "questree.toml").write_text('program = "direct"\nlimit = 1\n')
-    assert questree("evaluate --json").json()["program"] == "direct"
-    assert questree("evaluate cot --json").json()["program"] == "cot"
-    monkeypatch.setenv("QUESTREE_PROGRAM", "recite")
-    assert questree("compare --json").json()["programs"][0]["program"] == "recite"
-    assert "--program" not in questree("evaluate --help").out
-
-
-def test_compare_over_and_prompts_take_the_program_of_the_settings(questree, workplace):
     (workplace / "questree.toml").write_text('program = "oner"\nlimit = 1\n')
+    assert questree("evaluate --json").json()["program"] == "oner"
+    assert questree("evaluate cot --json").json()["program"] == "cot"
     assert questree("prompts").out == questree("prompts oner").out != questree("prompts direct").out
     questree("compare --over k --value 1 --value 2 --out varied").done()
     assert ("k=2",) in rows(workplace / "varied", "SELECT name FROM run")
+    monkeypatch.setenv("QUESTREE_PROGRAM", "recite")
+    assert questree("compare --json").json()["programs"][0]["program"] == "recite"
+    assert "--program" not in questree("evaluate --help").out
 
 
 _MINE = """

@@ -1,4 +1,4 @@
-"""POST /ask: JSON, events, refusals, and a client that leaves."""
+"""POST /ask: JSON, events, refusals, and a client that leaves; the pages beside it."""
 
 import json
 import re
@@ -8,11 +8,13 @@ from contextlib import ExitStack
 from html import escape
 from itertools import count
 
+import dspy
 import httpx
 import pytest
 from tiny_world import QUESTIONS, RIVER, SURE
 
 from questree.evaluation import Tracking
+from questree.programs import build
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
 from questree.service.questions import PendingQuestion
@@ -225,3 +227,18 @@ def test_what_a_user_says_of_an_answer_is_feedback_of_its_trace(
         found = mlflow.get_trace(asked["trace"].rpartition("/")[2])
     [said] = found.info.assessments
     assert (said.name, said.value, said.rationale, said.source.source_type) == ("helpful", False, "Too short.", "HUMAN")
+
+
+def test_a_compiled_program_shows_its_prompts_before_and_after(make_service, visit):
+    service = make_service()
+    plain, compiled = build("direct", {}), build("direct", {})
+    compiled.predictors()[0].demos = [dspy.Example(question="<b id=x>who", answer_style="short", answer="me")]
+    service.programs |= {"plain": plain, "first/compiled": compiled}
+    client = visit(service)
+    assert "The prompts of" in client.get("/prompts").text
+    assert "<ins>" not in client.get("/prompts/plain").text
+    page = client.get("/prompts/first/compiled").text
+    assert "1 of 1 prompts changed: 1 demonstrations in 1." in page
+    assert "equal lines</summary>" in page
+    assert "&lt;b id=x&gt;who" in page[page.index("1 demonstration added") :]
+    assert client.get("/prompts/nobody").status_code == 404
