@@ -131,12 +131,6 @@ def read_record(folder: Path, number: int) -> ChunkRecord:
     return ChunkRecord(**json.loads(_record_file(folder, number).read_bytes()))
 
 
-def is_whole(folder: Path, number: int, record: ChunkRecord) -> bool:
-    """Tell whether the rows of a chunk are those of its record."""
-    rows = rows_file(folder, number)
-    return rows.is_file() and record == ChunkRecord.of(record.made_from, record.lengths, record.filled, rows)
-
-
 def read_rows(folder: Path, number: int) -> np.ndarray[Any, Any]:
     """Return the (rows, dim) of a chunk, mapped from the disk."""
     rows: np.ndarray[Any, Any] = np.load(rows_file(folder, number), mmap_mode="r", allow_pickle=False)

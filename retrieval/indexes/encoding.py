@@ -25,9 +25,9 @@ from .chunks import (
     PassageEncoder,
     chunk_count,
     encoded,
-    is_whole,
     read_record,
     remove_others,
+    rows_file,
     source_of,
     texts_of,
     write_chunk,
@@ -81,8 +81,8 @@ def _kept(folder: Path, passages: PassageStore, identity: str, report: Report) -
     for checked, number in enumerate(found):
         report(BuildProgress("checking what is encoded already (in chunks)", checked, len(found)))
         with suppress(OSError, ValueError, TypeError):  # it is damaged
-            record = read_record(folder, number)
-            if record.made_from == source_of(texts_of(passages, number), identity) and is_whole(folder, number, record):
+            record, source = read_record(folder, number), source_of(texts_of(passages, number), identity)
+            if record == ChunkRecord.of(source, record.lengths, record.filled, rows_file(folder, number)):
                 kept[number] = record
     if len(kept) < len(found):
         logger.warning(
