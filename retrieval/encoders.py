@@ -30,11 +30,13 @@ class TextEncoder(ABC):
 
     Attributes:
         precision: in which passages are computed; queries are float32.
+        dim: numbers of a vector.
         window: tokens of a passage that are read, markers included.
         filled: how many passages, so far, fill the window; what stands beyond it was not read.
     """
 
     row_type = "f2"
+    dim: int
     window: int
 
     def __init__(self, checkpoint: Checkpoint, precision: str, model: Any) -> None:

@@ -80,28 +80,19 @@ class SentenceEncoder(TextEncoder):
         usage: of ``find_usage``.
         precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16 if it
             computes with that, else float32.
+
+    Attributes:
+        longest: the most tokens of a text that the model can read; the window, if the model has no such bound.
+        identity: all that a passage's vector depends on beside its text.
     """
 
     def __init__(self, checkpoint: Checkpoint, usage: Usage, precision: str = "auto") -> None:
         model, self._tokenizer = load_model("AutoModel", checkpoint.folder)
         super().__init__(checkpoint, precision_of(precision, model.device.type, "float16"), model)
-        self.usage, self.window = usage, usage.window
+        self.usage, self.window, self.dim = usage, usage.window, int(model.config.hidden_size)
+        self.longest = int(getattr(model.config, "max_position_embeddings", None) or usage.window)
+        self.identity = f"{checkpoint.fingerprint} {self.precision} {usage}"
         self._tokenizer.padding_side = "right"  # batches are cut there
-
-    @property
-    def dim(self) -> int:
-        """Return the number of dimensions of a vector."""
-        return int(self._model.config.hidden_size)
-
-    @property
-    def longest(self) -> int:
-        """Return the most tokens of a text that the model can read; the window, if the model has no such bound."""
-        return int(getattr(self._model.config, "max_position_embeddings", None) or self.window)
-
-    @property
-    def identity(self) -> str:
-        """Return all that a passage's vector depends on beside its text."""
-        return f"{self.checkpoint.fingerprint} {self.precision} {self.usage}"
 
     def queries(self, queries: Sequence[str]) -> torch.Tensor:
         """Return (queries, dim) float32, on the CPU; a query is read up to the encoder's window."""

@@ -30,6 +30,7 @@ class EmbeddedQueries(Encoder):
         try:
             self._config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
             self._weights = load_file(checkpoint.folder / "model.safetensors")
+            self.dim = len(self._weights["linear.weight"])
             self._tokenizer = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
             self._tokenizer.no_padding()
             self._tokenizer.no_truncation()
@@ -43,11 +44,6 @@ class EmbeddedQueries(Encoder):
     @cached_property
     def _whole(self) -> Encoder:
         return Encoder.load(self.checkpoint)
-
-    @property
-    def dim(self) -> int:
-        """Return the number of dimensions of an embedding."""
-        return len(self._weights["linear.weight"])
 
     def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
         """Return one (tokens, dim) float32 tensor for each query, without padding."""

@@ -59,6 +59,7 @@ class Embeddings:
     """The embeddings of a corpus, read from disk when they are asked for.
 
     Attributes:
+        dim: how many numbers a row has.
         lengths: (passages,) the number of rows of each passage, one at least.
         starts: (passages + 1,) where each passage's rows begin, and the number of all rows.
     """
@@ -66,16 +67,12 @@ class Embeddings:
     def __init__(self, folder: Path, passages: int) -> None:
         lengths = [np.array(read_record(folder, number).lengths) for number in range(chunk_count(passages))]
         self._rows = [read_rows(folder, number) for number in range(len(lengths))]
+        self.dim = int(self._rows[0].shape[1])
         self.lengths: np.ndarray[Any, Any] = np.concatenate(lengths)
         self.starts: np.ndarray[Any, Any] = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
 
     def __len__(self) -> int:
         return int(self.starts[-1])
-
-    @property
-    def dim(self) -> int:
-        """Return how many numbers a row has."""
-        return int(self._rows[0].shape[1])
 
     def of(self, position: int) -> np.ndarray[Any, Any]:
         """Return the (rows, dim) of a passage."""

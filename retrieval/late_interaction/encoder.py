@@ -29,6 +29,7 @@ class Encoder(TextEncoder):
 
     def __init__(self, checkpoint: Checkpoint, precision: str, model: Any) -> None:
         super().__init__(checkpoint, precision, model)
+        self.dim = int(model.get_embedding_dimension())
         reads, tokenizer = model[0], model.tokenizer
         tokenizer.padding_side = "right"  # batches are cut there
         if tokenizer.mask_token_id == tokenizer.pad_token_id:  # the embedded checkpoint fills no query up
@@ -75,11 +76,6 @@ class Encoder(TextEncoder):
             raise CheckpointError(
                 f"{checkpoint.folder} cannot be loaded as a checkpoint for late interaction: {problem}"
             ) from problem
-
-    @property
-    def dim(self) -> int:
-        """Return the number of dimensions of an embedding."""
-        return int(self._model.get_embedding_dimension())
 
     def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
         """Return one (tokens, dim) float32 tensor for each query, on the CPU, without padding.
