@@ -30,22 +30,21 @@ Encoded = tuple[list[int], int, "np.ndarray[Any, Any]"]
 
 
 class PassageEncoder(Protocol):
-    """A model that turns passages into embeddings: a row for each token, or one for each passage."""
+    """A model that turns passages into embeddings: a row for each token, or one for each passage.
+
+    Attributes:
+        row_type: of the numbers of a row, as numpy names it: f2, or u1 for packed ones.
+        dim: how many numbers a row has.
+        window: how many tokens of a passage are read.
+    """
 
     row_type: str
-    """Of the numbers of a row, as numpy names it: f2, or u1 for packed ones."""
+    dim: int
+    window: int
 
     @property
     def filled(self) -> int:
         """Return how many passages, so far, fill the window; what stands beyond it was not read."""
-
-    @property
-    def dim(self) -> int:
-        """Return how many numbers a row has."""
-
-    @property
-    def window(self) -> int:
-        """Return how many tokens of a passage are read."""
 
     def passages(self, texts: Sequence[str], progress: Callable[[int], None]) -> Iterator[torch.Tensor]:
         """Yield one (rows, dim) tensor for each text, in their order, and report how many more are done."""
