@@ -50,13 +50,9 @@ class DPRReader:
         longest_answer: int = 10,
         fingerprint: str = "",
     ) -> None:
-        self.name, self.fingerprint = name, fingerprint
-        self.threshold = threshold
-        self._model = model
-        self._tokenizer = tokenizer
-        self._window = window_of(model.config, window)
-        self._longest = longest_answer
-        self._lock = threading.Lock()
+        self.name, self.threshold, self.fingerprint = name, threshold, fingerprint
+        self._model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
+        self._window, self._longest = window_of(model.config, window), longest_answer
 
     @classmethod
     def load(cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None) -> DPRReader:
