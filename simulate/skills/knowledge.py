@@ -61,7 +61,7 @@ def review_path(asked: Asked) -> Values:
         query = ""
     return {
         "facts": tell(asked, [step for step in asked.gather(read) if step.answer]),
-        "last_adds": bool(passages) and passages[-1] in read and bool(judge.useful(passages[-1:])),
+        "last_adds": bool(judge.useful(passages[-1:])),
         "next_query": query,
         "guess": _write(query, asked.mind.recalls(query)) if query else "",
         "supported_answer": reviewed["answer"] or "",

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...common.placeholders import fill_in
 from ..asked import Asked, Memory, PathStep, pick_surest
-from ..passages import Shown, read_shown
+from ..passages import Shown
 from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Values
 from .answers import cites, conclude, tell
@@ -33,8 +33,8 @@ class Shapes:
         self.outputs = {one.name for one in asked.prompt.outputs}
         raw = [text for name in TEXTS for text in asked.prompt.texts(name)]
         self.texts = [_SEARCH.sub(r"\1", text) for text in raw]
-        rows = [f"[{number}] {text}" for text in self.texts for number, text in _ROW.findall(text)]
-        self.shown = list({one.number: one for one in [*self.asked.passages, *read_shown(rows)]}.values())
+        found = [Shown(int(number), text) for text in self.texts for number, text in _ROW.findall(text)]
+        self.shown = list({one.number: one for one in [*self.asked.passages, *found]}.values())
         self.solved: dict[str, str | None] = {}
         for step in asked.steps("solved"):
             self.solved[self.filled(step.query)] = step.answer
