@@ -3,20 +3,24 @@
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 WORDS = (
     *("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island", "jetty", "kelp", "lagoon"),
     *("where", "is", "the", "lies", "at", "by", "of", "which", "stone", "tree", "water", "wood", "sand", "hill"),
 )
 KINDS = ("bert", "roberta", "distilbert")
+SIZES = {
+    **{"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2},
+    **{"intermediate_size": 32, "hidden_dim": 32},  # the one is DistilBERT's word for the other
+    **{"max_position_embeddings": 64, "pad_token_id": 0},
+}
 
 
 def save_encoder(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
     """Write a random encoder of this kind as transformers publishes one."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import AutoModel, PreTrainedTokenizerFast
+    from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     vocabulary = {token: n for n, token in enumerate([*special, ".", ",", "?", *WORDS])}
@@ -31,26 +35,9 @@ def save_encoder(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **roles).save_pretrained(folder)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        AutoModel.from_config(_config(kind, len(vocabulary))).save_pretrained(folder)
+        config = AutoConfig.for_model(kind, vocab_size=len(vocabulary), **SIZES)
+        AutoModel.from_config(config).save_pretrained(folder)
     return folder
-
-
-def _config(kind: str, words: int) -> Any:
-    from transformers import BertConfig, DistilBertConfig, RobertaConfig
-
-    if kind == "distilbert":
-        return DistilBertConfig(
-            vocab_size=words, dim=32, hidden_dim=32, n_layers=1, n_heads=2, max_position_embeddings=64
-        )
-    return {"bert": BertConfig, "roberta": RobertaConfig}[kind](
-        vocab_size=words,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        pad_token_id=0,
-    )
 
 
 def write_corpus(file: Path, passages: int) -> None:
