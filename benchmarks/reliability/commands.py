@@ -1,12 +1,13 @@
 """Commands in processes of their own, which signals end at a point that is drawn, and the LM's server that they ask."""
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 from questree.simulate.server import running
@@ -45,13 +46,12 @@ class Commands:
     Attributes:
         engine: of the server; counts what is asked.
         address: of the server.
+        context: in which a command is forked.
     """
 
     engine: WatchedEngine
     address: str
-    context: multiprocessing.context.ForkServerContext = field(
-        default_factory=lambda: multiprocessing.get_context("forkserver")
-    )
+    context: ForkServerContext
 
     def run(self, words: Sequence[str], folder: Path, point: Point = Point()) -> int:
         """Run a command in a folder, which also holds its cache; return its exit status, -9 where it was killed.
@@ -85,9 +85,9 @@ def commands(malformed: float = 0.0) -> Iterator[Commands]:
     """Serve a simulated LM, and let a process fork one for each command: what they import is imported once."""
     engine = WatchedEngine(mind(malformed=malformed, latency=LATENCY))
     with running(engine) as address:
-        found = Commands(engine, address)
-        found.context.set_forkserver_preload(list(PRELOADED))
-        yield found
+        context = get_context("forkserver")
+        context.set_forkserver_preload(list(PRELOADED))
+        yield Commands(engine, address, context)
 
 
 def run_command(words: list[str], folder: Path) -> None:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,29 +122,23 @@ def prepare(kind: str, folder: Path) -> None:
             file.write(json.dumps(row | {"paragraphs": given}) + "\n")
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """A run that nothing interrupted: its end by each measure, what came of it, and which requests it sent."""
-
-    end: Point
-    result: dict[str, Any]
-    asked: set[str]
-
-
 class _Report:
     def __init__(self, kind: str, folder: Path, running: Commands, draw: random.Random):
         self.kind, self.folder, self.running, self.draw = kind, folder, running, draw
         self.tally, self.words = Tally(), words(kind, running.address)
+        self.end = Point()  # of a run that nothing interrupts, by each measure; then what it gives, and its replies
+        self.result, self.replies = dict[str, Any](), set[str]()
 
     def made(self, kills: int, stops: int) -> Tally:
         """Interrupt until it is enough."""
         if self.kind in _MADE_BEFORE:
             self.run([*_MADE.split(), "--api-base", self.running.address], "made")
             self.run(["pack", "run/after", "--out", "../made.capsule"], "made")
-        whole, tried = self.see_it_whole(), self.tally.tried
+        self.see_it_whole()
+        tried = self.tally.tried
         while (left := (kills - tried["kills"]) + (stops - tried["stops"])) > 0:
             ways = ["kills"] * (kills - tried["kills"]) + ["stops"] * (stops - tried["stops"])
-            self.one_run(whole, self.draw.sample(ways, min(IN_A_ROW, left)))
+            self.one_run(self.draw.sample(ways, min(IN_A_ROW, left)))
         return self.tally
 
     def run(self, command: list[str], name: str) -> float:
@@ -154,30 +148,30 @@ class _Report:
             raise RuntimeError(f"questree {' '.join(command)}: {(self.folder / name / SAID).read_text()}")
         return time.monotonic() - began
 
-    def see_it_whole(self) -> _Whole:
+    def see_it_whole(self) -> None:
         """Run it undisturbed."""
         self.run(["--help"], "help")  # what is imported once takes its time now
         before, folder = self.running.engine.requests, self.folder / "whole"
         seconds = self.run(self.words, "whole")
-        end = Point(seconds, self.running.engine.requests - before)
-        return _Whole(end, result(folder), {*finished(folder).replies})
+        self.end = Point(seconds, self.running.engine.requests - before)
+        self.result, self.replies = result(folder), {*finished(folder).replies}
 
-    def point(self, way: str, end: Point) -> Point:
-        """Draw a point before that end."""
-        assert end.seconds
-        at_request = Point(request=self.draw.randint(1, max(end.request, 1)))
+    def point(self, way: str) -> Point:
+        """Draw a point before the end."""
+        assert self.end.seconds
+        at_request = Point(request=self.draw.randint(1, max(self.end.request, 1)))
         if way == "stops":
             stops = _STOPS[:2] if self.kind == KEEPS_NO_ACCOUNT else _STOPS  # a second one may keep it from telling
             return replace(at_request, signals=self.draw.choice(stops))
-        after_a_time = Point(seconds=self.draw.uniform(0.02, 1) * end.seconds)
-        return self.draw.choice([at_request, after_a_time]) if end.request else after_a_time
+        after_a_time = Point(seconds=self.draw.uniform(0.02, 1) * self.end.seconds)
+        return self.draw.choice([at_request, after_a_time]) if self.end.request else after_a_time
 
-    def one_run(self, whole: _Whole, ways: list[str]) -> None:
+    def one_run(self, ways: list[str]) -> None:
         """Interrupt one in these ways, if it does not end before, let it end, and judge it."""
         folder = self.folder / f"{self.tally.found['runs'] + 1}"
         began, there, times, code = self.running.engine.requests, None, 0, -1
         for way in [*ways, None]:
-            code = self.running.run(self.words, folder, self.point(way, whole.end) if way else Point())
+            code = self.running.run(self.words, folder, self.point(way) if way else Point())
             now = finished(folder)
             for name, mark in {} if there is None else (there.work | there.replies).items():
                 if (now.work | now.replies).get(name) != mark:
@@ -192,9 +186,9 @@ class _Report:
                 code = 0  # the whole index was in its place, and only Ray was still to end
                 break
         self.tally.found["runs"] += 1
-        self.judge(folder, code, whole, self.running.engine.requests - began, times * IN_FLIGHT)
+        self.judge(folder, code, self.running.engine.requests - began, times * IN_FLIGHT)
 
-    def judge(self, folder: Path, code: int, whole: _Whole, sent: int, on_their_way: int) -> None:
+    def judge(self, folder: Path, code: int, sent: int, on_their_way: int) -> None:
         """Note where a run ended otherwise than the undisturbed one, or tells of other requests than the server saw."""
         said, wrong = (folder / SAID).read_text(), []
         if code != 0:
@@ -202,8 +196,8 @@ class _Report:
             return
         if self.kind not in _UNLIKE:
             found = result(folder)
-            wrong += [name for name in {*found, *whole.result} if found.get(name) != whole.result.get(name)]
-            wrong += ["other requests"] if {*finished(folder).replies} != whole.asked else []
+            wrong += [name for name in {*found, *self.result} if found.get(name) != self.result.get(name)]
+            wrong += ["other requests"] if {*finished(folder).replies} != self.replies else []
         if self.kind in PAYING:
             each = [int(one.replace(",", "")) for one in _TOLD.findall(said)]
             told = sum(each if self.kind == KEEPS_NO_ACCOUNT else each[-1:])

@@ -11,7 +11,7 @@ WORDS = (
 KINDS = ("bert", "roberta", "distilbert")
 SIZES = {
     **{"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2},
-    **{"intermediate_size": 32, "hidden_dim": 32},  # the one is DistilBERT's word for the other
+    **{"intermediate_size": 32, "hidden_dim": 32},  # the latter as DistilBERT calls it
     **{"max_position_embeddings": 64, "pad_token_id": 0},
 }
 
