@@ -116,35 +116,18 @@ class Verdict(BaseModel):
     note: str | None = None
 
 
-class Judge(dspy.Signature):
-    """Judge it."""
-
-    thing: str = dspy.InputField()
-    thoughts: str = dspy.OutputField()
-    verdict: Verdict = dspy.OutputField()
-    sure: bool = dspy.OutputField()
-    count: int = dspy.OutputField()
-    share: float = dspy.OutputField()
-    label: Literal["a", "b"] = dspy.OutputField()
-    maybe: list[Verdict] = dspy.OutputField()
-
-
-@pytest.mark.parametrize("adapter", ADAPTERS[:2])  # BAML's schemas are no JSON
-def test_an_unknown_signature_gets_values_of_the_right_types(adapter: dspy.Adapter) -> None:
-    judged = ask(Judge, adapter=adapter, thing="x")
-    assert isinstance(judged.verdict, Verdict)
-    assert judged.thoughts
-    assert judged.label in {"a", "b"}
-
-
 class WeighSides(dspy.Signature):
     """Weigh what speaks for and against an answer, as a method that was added today asks for it."""
 
     question: str = dspy.InputField()
     passages: list[str] = dspy.InputField()
+    thoughts: str = dspy.OutputField()
     sides: list[Verdict] = dspy.OutputField()
     winner: Literal["for", "against"] = dspy.OutputField()
     doubts: str | None = dspy.OutputField()
+    sure: bool = dspy.OutputField()
+    count: int = dspy.OutputField()
+    share: float = dspy.OutputField()
 
 
 class AnswerAndWeigh(WeighSides):
@@ -153,16 +136,30 @@ class AnswerAndWeigh(WeighSides):
     answer: str = dspy.OutputField()
 
 
+class WeighAll(WeighSides):
+    """Weigh both together."""
+
+    verdict: Verdict = dspy.OutputField()
+
+
+WEIGHED = {"question": RIVER.question, "passages": PASSAGES}
+
+
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_a_new_method_needs_no_skill(adapter: dspy.Adapter) -> None:
-    given = {"question": RIVER.question, "passages": PASSAGES}
-    assert not any(skill.fits(read_prompt(request(WeighSides, given))) for skill in SKILLS)
-    weighed = ask(WeighSides, adapter=adapter, **given)
+def test_a_new_method_needs_no_skill_and_gets_values_of_the_right_types(adapter: dspy.Adapter) -> None:
+    assert not any(skill.fits(read_prompt(request(WeighSides, WEIGHED))) for skill in SKILLS)
+    weighed = ask(WeighSides, adapter=adapter, **WEIGHED)
     assert isinstance(weighed.sides, list)
+    assert weighed.thoughts
     assert weighed.winner in {"for", "against"}
-    answered = ask(AnswerAndWeigh, SURE, adapter=adapter, **given)
+    answered = ask(AnswerAndWeigh, SURE, adapter=adapter, **WEIGHED)
     assert answered.answer == "Vltava"  # a skill for some of the fields answers those
     assert answered.winner in {"for", "against"}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS[:2])  # BAML's schemas are no JSON
+def test_a_model_is_filled_by_its_schema(adapter: dspy.Adapter) -> None:
+    assert isinstance(ask(WeighAll, adapter=adapter, **WEIGHED).verdict, Verdict)
 
 
 def test_a_plain_prompt_and_a_proposal_get_words() -> None:

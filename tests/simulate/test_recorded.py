@@ -12,7 +12,7 @@ from questree.common.errors import QuestreeError
 from questree.metrics import passage_fingerprint
 from questree.programs import SearChain, SearChainSettings
 from questree.signatures.answers import Answer, AnswerStepByStep
-from questree.signatures.chain_of_query import PlanChain, PlannedStep, PlanSureChain, Step
+from questree.signatures.chain_of_query import PlanChain, PlanSureChain, Step
 from questree.signatures.reviews import ReviewParagraphs
 from questree.signatures.subquestions import SplitQuestion
 from questree.simulate import RecordedMind, lm_of, read_recordings, recorded_lm
@@ -34,6 +34,7 @@ def node(index: int, template: str, query: str, closed: tuple[str, float], read:
 
 AUTHOR, BIRTH = "Who is the author of The Metamorphosis?", "Which city is Kafka's birthplace?"
 RIVER_OF_BRNO = "What river runs through Brno?"
+OUTLINE = [AUTHOR, "Which city is #1's birthplace?", "What river runs through #2?"]
 ROW: dict[str, Any] = {
     **RIVER.model_dump(mode="json", exclude={"style", "split", "kind", "hops", "paragraphs"}),
     "recording": {
@@ -41,8 +42,8 @@ ROW: dict[str, Any] = {
         "prediction": "Elbe",
         "nodes": [
             node(0, AUTHOR, AUTHOR, ("Kafka", -0.05), ("Franz Kafka", -0.02)),
-            node(1, "Which city is #1's birthplace?", BIRTH, ("Brno", -0.1), ("Prague", -0.1)),
-            node(2, "What river runs through #2?", RIVER_OF_BRNO, ("Svratka", -0.4), ("Unknown. Not said.", -0.1)),
+            node(1, OUTLINE[1], BIRTH, ("Brno", -0.1), ("Prague", -0.1)),
+            node(2, OUTLINE[2], RIVER_OF_BRNO, ("Svratka", -0.4), ("Unknown. Not said.", -0.1)),
             node(3, RIVER.question, RIVER.question, ("Elbe", -0.3), ("Unknown", -100)),
         ],
     },
@@ -57,24 +58,24 @@ def recorded(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def mind(recorded: Path) -> RecordedMind:
-    return RecordedMind(*read_recordings(recorded))
+def mind(recorded: Path) -> Any:
+    return recorded_lm(recorded).engine.mind
 
 
-def test_the_plan_and_the_memories_are_the_model_s_own(recorded: Path) -> None:
-    with dspy.context(lm=recorded_lm(recorded, cache=False)):
-        chain = dspy.Predict(PlanSureChain)(question=RIVER.question, answer_style="short").chain
-        planned = dspy.Predict(PlanChain)(question=RIVER.question, answer_style="short").planned_chain
-    assert chain == [
+def asked(mind: RecordedMind, signature: Any, **given: Any) -> Any:
+    """The reply to a signature's prompt about the question."""
+    with dspy.context(lm=lm_of(mind, cache=False)):
+        return dspy.Predict(signature)(question=RIVER.question, answer_style="short", **given)
+
+
+def test_the_plan_and_the_memories_are_the_model_s_own(mind: RecordedMind) -> None:
+    assert asked(mind, PlanSureChain).chain == [
         Step(query=AUTHOR, answer="Kafka"),
         Step(query=BIRTH, answer="Brno"),
         Step(query=RIVER_OF_BRNO, answer=None),  # under the threshold
     ]
-    assert planned == [
-        PlannedStep(query=AUTHOR, recalled="Kafka", sure=True),
-        PlannedStep(query="Which city is #1's birthplace?", recalled="Brno", sure=True),
-        PlannedStep(query="What river runs through #2?", recalled="Svratka", sure=False),
-    ]
+    planned = [(step.query, step.recalled, step.sure) for step in asked(mind, PlanChain).planned_chain]
+    assert planned == list(zip(OUTLINE, ["Kafka", "Brno", "Svratka"], [True, True, False], strict=True))
 
 
 def test_readings_are_recorded_ones_of_supporting_passages(mind: RecordedMind) -> None:
@@ -95,27 +96,17 @@ def test_a_recorded_reading_is_of_the_gold_passage_alone(mind: RecordedMind) -> 
     assert mind.reads(BIRTH, other).span == "Prague"  # only its title is known to be gold
 
 
-SHOWN = {title: passage.shown() for title, passage in PASSAGES.items()}
-
-
-def reviewed(mind: RecordedMind, *titles: str) -> Any:
-    given = {"question": RIVER.question, "answer_style": "short", "passages": [SHOWN[title] for title in titles]}
-    with dspy.context(lm=lm_of(mind, cache=False)):
-        return dspy.Predict(ReviewParagraphs)(**given)
-
-
-def without_mistakes(mind: RecordedMind) -> RecordedMind:
-    exact = {"misjudges": 0, "reads": 0}
-    return RecordedMind(list(mind.annotated), mind.recordings, mind.traits.model_copy(update=exact))
-
-
 def test_a_review_sees_what_the_model_could_read_in_the_passages_of_the_steps(mind: RecordedMind) -> None:
-    exact = without_mistakes(mind)
-    assert reviewed(exact, "The Metamorphosis").relevant
-    assert reviewed(exact, "The Metamorphosis").next_query == "Which city is Franz Kafka's birthplace?"
-    assert not reviewed(exact, "Prague").relevant  # it said "Unknown" to the step that this passage answers
-    assert not reviewed(exact, "Lübeck").relevant
-    assert not reviewed(exact, "The Metamorphosis", "Franz Kafka", "Prague").supported
+    mind.traits = mind.traits.model_copy(update={"misjudges": 0, "reads": 0})  # no mistakes
+
+    def reviewed(*titles: str) -> Any:
+        return asked(mind, ReviewParagraphs, passages=[PASSAGES[title].shown() for title in titles])
+
+    assert reviewed("The Metamorphosis").relevant
+    assert reviewed("The Metamorphosis").next_query == "Which city is Franz Kafka's birthplace?"
+    assert not reviewed("Prague").relevant  # it said "Unknown" to the step that this passage answers
+    assert not reviewed("Lübeck").relevant
+    assert not reviewed("The Metamorphosis", "Franz Kafka", "Prague").supported
 
 
 def test_what_is_written_from_memory_is_the_memory_sure_or_not(mind: RecordedMind) -> None:
@@ -123,26 +114,21 @@ def test_what_is_written_from_memory_is_the_memory_sure_or_not(mind: RecordedMin
     assert mind.recalls(RIVER_OF_BRNO) == "Svratka"
 
 
-def test_thinking_goes_by_the_leaves_and_an_answer_outright_by_the_root(recorded: Path) -> None:
-    asked = {"question": RIVER.question, "answer_style": "short"}
-    with dspy.context(lm=recorded_lm(recorded, cache=False)):
-        thought = dspy.Predict(AnswerStepByStep)(**asked)
-        outright = dspy.Predict(Answer)(**asked)
-        split = dspy.Predict(SplitQuestion)(**asked)
+def test_thinking_goes_by_the_leaves_and_an_answer_outright_by_the_root(mind: RecordedMind) -> None:
+    thought = asked(mind, AnswerStepByStep)
     assert thought.answer == "Svratka"
     assert write_fact(BIRTH, "Brno") in thought.final_content
-    assert outright.answer == "Elbe"
-    assert split.subquestions == [AUTHOR, "Which city is #1's birthplace?", "What river runs through #2?"]
+    assert asked(mind, Answer).answer == "Elbe"
+    assert asked(mind, SplitQuestion).subquestions == OUTLINE
 
 
 @pytest.mark.parametrize("preset", ["best", "paper"])
 def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: RecordedMind, preset: Any) -> None:
-    reading = mind.traits.model_copy(update={"reads": 1.0})
-    sure = RecordedMind(list(mind.annotated), mind.recordings, reading)
-    with dspy.context(lm=lm_of(sure, cache=False)):
+    mind.traits = mind.traits.model_copy(update={"reads": 1.0})
+    with dspy.context(lm=lm_of(mind, cache=False)):
         prediction = SearChain(TitleRetriever(), settings=SearChainSettings(preset=preset))(question=RIVER.question)
-    asked = [n.query for n in prediction.tree.last_path()]
-    assert asked == [AUTHOR, "Which city is Franz Kafka's birthplace?", "What river runs through Prague?"]
+    path = [n.query for n in prediction.tree.last_path()]
+    assert path == [AUTHOR, "Which city is Franz Kafka's birthplace?", "What river runs through Prague?"]
     assert prediction.answer == "Vltava"
 
 
