@@ -111,38 +111,25 @@ class BetterTogether(Training):
         return frozenset.intersection(*(kinds[step].unused for step in self.strategy.split(" -> ")))
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.BetterTogether``; the predictors of what it returns have the LM that did best."""
-        student.set_lm(dspy.settings.lm)
+        """Take the steps of the strategy, each where the one before ended, as ``dspy.BetterTogether`` does.
+
+        The predictors of what it returns have the LM that did best.
+        """
         weights = BootstrapFinetune(exclude_demos=self.exclude_demos, train_kwargs=self.train_kwargs)
-        steps = {"p": _Step(_PROMPTS[self.prompt_optimizer](), job), "w": _Step(weights, job)}
-        together = dspy.BetterTogether(metric=job.verdicts, **steps)
-        best = together.compile(
-            student,
-            trainset=job.trainset,
-            valset=job.valset,
-            num_threads=job.concurrency,
-            seed=job.seed,
-            strategy=self.strategy,
-        )
-        for step in steps.values():
-            if step.error is not None:  # DSPy logs it, and gives what it had until then
-                raise step.error
-        return best
-
-
-class _Step(dspy.teleprompt.Teleprompter):
-    """One of our optimizers as ``dspy.BetterTogether`` calls one."""
-
-    def __init__(self, optimizer: Optimizer, job: Job):
-        super().__init__()
-        self.optimizer, self.job = optimizer, job
-        self.error: Exception | None = None
-
-    def compile(self, student: Program, *, trainset: list[Any], valset: list[Any] | None = None) -> Any:
-        """Return the student, compiled. Predictors that the optimizer takes the LM from are asked with it, too."""
-        try:
-            with dspy.context(lm=student.predictors()[0].lm):
-                return self.optimizer.make(student, replace(self.job, trainset=trainset, valset=valset or []))
-        except Exception as error:
-            self.error = error
-            raise
+        optimizers: dict[str, Optimizer] = {"p": _PROMPTS[self.prompt_optimizer](), "w": weights}
+        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts, num_threads=job.concurrency)
+        shuffling, trainset, lm = Random(job.seed), [*job.trainset], dspy.settings.lm
+        student.set_lm(lm)
+        tried = [(evaluate(student).score, student.deepcopy())]
+        for step in self.strategy.split(" -> "):
+            shuffling.shuffle(trainset)
+            student._compiled = False
+            with dspy.context(lm=lm):  # predictors that the optimizer takes the LM from are asked with it, too
+                student = optimizers[step].make(student, replace(job, trainset=[*trainset]))
+            if step == "w":
+                lm = student.predictors()[0].lm
+                lm.launch()  # one that is served on this machine
+            student.set_lm(lm)
+            tried.append((evaluate(student).score, student.deepcopy()))
+        lm.kill()
+        return max(tried, key=lambda one: one[0])[1]
