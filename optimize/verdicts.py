@@ -60,9 +60,9 @@ class Verdicts:
         judged = self._judge(example, prediction, trace)
         return judged.score if trace is None else judged.accepted
 
-    def accepts(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
-        """Return whether the prediction is good enough, also without a trace."""
-        return self._judge(example, prediction, [] if trace is None else trace).accepted
+    def accepts(self, example: dspy.Example, prediction: dspy.Prediction) -> bool:
+        """Return whether the prediction is good enough."""
+        return self._judge(example, prediction, []).accepted
 
     def told(self) -> str:
         """Return what was judged, in words."""
