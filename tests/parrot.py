@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from questree.lm.account import Account
 from questree.lm.failure import CallFailedError
+from questree.lm.policy import RunPolicy
 from questree.lm.spent import Spent
 from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered
@@ -46,6 +47,11 @@ def example(id: str, words: str, answers: tuple[str, ...] = ("right",), **more) 
 
 def right(gold, prediction, trace=None) -> float:
     return float(prediction.answer in gold.answers)
+
+
+def one_by_one(**bounds) -> RunPolicy:
+    """A policy that asks one question after the other."""
+    return RunPolicy(concurrency=1, **bounds)
 
 
 def paid_before(spent: Spent) -> AbstractContextManager[Account]:

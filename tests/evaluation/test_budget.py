@@ -4,7 +4,7 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage
 from fakes import FunctionEngine
-from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, paid_before, right
+from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, one_by_one, paid_before, right
 
 from questree.common.text import dollars
 from questree.evaluation.comparison.comparison import compare
@@ -15,28 +15,18 @@ from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.lm.spent import Spent
 
 
-def one_at_a_time(**budget):
-    return RunPolicy(concurrency=1, **budget)
-
-
-def test_a_budget_stops_after_the_question_that_used_it_up(mini, tmp_path):
-    whole = evaluate(mini.program(), mini.dev[:4], mini.metric, policy=one_at_a_time())
-    first = whole.records[0].spent.calls
-    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent .* 1 more questions .* are kept in .*/run"):
-        evaluate(mini.program(), mini.dev[:4], mini.metric, out=tmp_path / "run", policy=one_at_a_time(max_calls=1))
-    (kept,) = read_records(tmp_path / "run")
-    assert kept.spent.calls == first
-
-
-def test_with_more_of_it_the_same_run_goes_on_and_counts_what_was_spent_before(mini, tmp_path):
+def test_a_budget_stops_after_the_question_that_used_it_up_and_with_more_of_it_the_same_run_goes_on(mini, tmp_path):
     def run(**budget):
-        return evaluate(mini.program(), mini.dev[:4], mini.metric, out=tmp_path, policy=one_at_a_time(**budget))
+        out, policy = tmp_path / "run", one_by_one(**budget)
+        return evaluate(mini.program(), mini.dev[:4], mini.metric, out=out, policy=policy)
 
-    with pytest.raises(OutOfBudgetError):
+    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent .* 1 more questions .* are kept in .*/run"):
         run(max_calls=1)
+    (kept,) = read_records(tmp_path / "run")
     with pytest.raises(OutOfBudgetError, match="0 more questions"):
         run(max_calls=1)
-    assert run(max_calls=1000).n == 4
+    whole = run(max_calls=1000)
+    assert (whole.n, whole.records[0].spent.calls) == (4, kept.spent.calls)
     assert run(max_calls=1).n == 4, "a run that asks nothing spends nothing"
 
 
@@ -85,7 +75,7 @@ def ten_tokens(request):
 
 def test_what_a_failed_question_took_is_counted_when_it_is_asked_again(tmp_path):
     def run(*questions, **budget):
-        return evaluate(Billed(), questions, right, out=tmp_path / "run", policy=one_at_a_time(**budget))
+        return evaluate(Billed(), questions, right, out=tmp_path / "run", policy=one_by_one(**budget))
 
     assert run(RIGHT, LOST).paid.tokens_in == 12
     again = run(RIGHT, LOST)
@@ -104,7 +94,7 @@ def test_what_a_failed_question_took_is_counted_when_it_is_asked_again(tmp_path)
 def test_a_comparison_has_one_budget_for_what_was_paid_in_all(tmp_path):
     def run(**budget):
         programs = {"a": Billed(), "b": Billed()}
-        return compare(programs, [RIGHT, LOST], right, out=tmp_path / "run", policy=one_at_a_time(**budget))
+        return compare(programs, [RIGHT, LOST], right, out=tmp_path / "run", policy=one_by_one(**budget))
 
     assert run(max_tokens=20).stopped is not None  # the first program has spent it
     assert "max_tokens=30 is spent" in run(max_tokens=30).stopped  # its failed question was asked again
@@ -115,14 +105,14 @@ def test_a_comparison_has_one_budget_for_what_was_paid_in_all(tmp_path):
     ("model", "bounded"), [("openai/known-to-nobody", False), ("openai/gpt-4.1-mini", True), ("ollama/llama3.1", True)]
 )
 def test_a_budget_in_dollars_needs_a_price(model, bounded, tmp_path):
-    policy = one_at_a_time(max_cost=5)
+    policy = one_by_one(max_cost=5)
     with dspy.context(lm=dspy.LM(model, api_key="none")), paid_before(Spent(tokens_out=1)):
         if bounded:
             assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy).n == 2
             return
         with pytest.raises(OutOfBudgetError, match=f"no price of {model} is known; give max_tokens.*run the same so"):
             evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy, out=tmp_path)
-        assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=one_at_a_time(max_tokens=99), out=tmp_path).n == 2
+        assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=one_by_one(max_tokens=99), out=tmp_path).n == 2
 
 
 def test_dollars_are_shown_with_what_tells_them_apart():

@@ -4,18 +4,20 @@ from statistics import fmean
 
 import dspy
 import pytest
-from parrot import LOST, RIGHT, WRONG, Parrot, right
+from parrot import LOST, RIGHT, WRONG, Parrot, one_by_one, right
 from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.records import COLUMNS, checked_metrics
 from questree.evaluation.repeats import repeat
+from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
-from questree.lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
+from questree.lm.policy import GivenUpError, OutOfBudgetError
 from questree.programs import SearChain, SearChainSettings, build
+from questree.programs.baselines.memory import Direct
 from questree.programs.composed import Lesson, NearestDemonstrations
 
 
@@ -75,7 +77,7 @@ def test_runs_of_a_comparison_and_repeats_have_one_parent(mini, tmp_path, tracki
 def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, tmp_path):
     programs = {name: mini.program() for name in ("a", "b")}
     alone = compare({"a": programs["a"]}, mini.dev[:3], [mini.metric]).evaluations["a"].spent.calls
-    policy = RunPolicy(concurrency=1, max_calls=alone + 1)
+    policy = one_by_one(max_calls=alone + 1)
     compared = compare(programs, mini.dev[:3], [mini.metric], task="hotpotqa", out=tmp_path, policy=policy)
     assert list(compared.evaluations) == ["a"]
     assert "1 more questions were finished" in compared.stopped
@@ -84,7 +86,7 @@ def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, t
     # of a program that was not evaluated, the papers' figures have nothing to stand beside
     assert {line["program"] for line in compared.papers} == {"a"}
     with pytest.raises(OutOfBudgetError):
-        compare(programs, mini.dev[:3], [mini.metric], policy=RunPolicy(concurrency=1, max_calls=1))
+        compare(programs, mini.dev[:3], [mini.metric], policy=one_by_one(max_calls=1))
 
 
 class Failing(Parrot):
@@ -156,3 +158,28 @@ def test_one_program_of_a_kind_stands_for_the_papers_method(programs, stands, mi
 def test_programs_with_demonstrations_by_question_are_compared(mini):
     nearest = NearestDemonstrations(mini.program(), [Lesson(inputs={"question": "?"}, demonstrations={})], 1)
     assert compare({"nearest": nearest}, mini.dev[:1], mini.metric).methods == {"nearest": "searchain"}
+
+
+@pytest.fixture
+def taught(mini):
+    """A program that is shown the first dev question with its answer."""
+    program = Direct()
+    [predictor] = program.predictors()
+    predictor.demos = [dspy.Example(question=mini.dev[0].question.upper(), answer=mini.dev[0].answers[0])]
+    return program
+
+
+def test_a_program_is_not_evaluated_on_its_demonstrations(mini, taught):
+    with pytest.raises(QuestreeError, match="1 questions are for training and for scoring"):
+        evaluate(taught, mini.dev[:2], mini.metric)
+    assert evaluate(taught, mini.dev[1:2], mini.metric).n == 1
+    lesson = Lesson(inputs={"question": mini.dev[1].question}, demonstrations={})
+    with pytest.raises(QuestreeError, match="1 questions are for training and for scoring"):
+        evaluate(NearestDemonstrations(Direct(), [lesson], 1), mini.dev[1:2], mini.metric)
+
+
+def test_no_program_is_asked_if_a_later_one_is_shown_a_question(mini, taught):
+    programs = {"untaught": Parrot(), "taught": taught}
+    with pytest.raises(QuestreeError, match="choose different splits"):
+        compare(programs, mini.dev[:2], mini.metric)
+    assert programs["untaught"].asked == []

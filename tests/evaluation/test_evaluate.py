@@ -3,7 +3,7 @@ import threading
 
 import dspy
 import pytest
-from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from parrot import LOST, RIGHT, WRONG, Parrot, example, one_by_one, right
 from run_files import rows
 
 from questree.common.errors import QuestreeError
@@ -13,8 +13,6 @@ from questree.lm.policy import RunPolicy
 from questree.lm.spent import Spent
 from questree.programs.program import answered
 from questree.retrieval import Passage
-
-ONE = RunPolicy(concurrency=1)
 
 
 def half(gold, prediction, trace=None):
@@ -139,7 +137,7 @@ def test_finished_questions_are_on_disk_while_others_run(tmp_path):
     def look(progress):
         counts.append((progress.done, len(rows(tmp_path, "SELECT * FROM scores"))))
 
-    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path, policy=ONE, on_progress=look)
+    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path, policy=one_by_one(), on_progress=look)
     assert counts == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
@@ -153,7 +151,7 @@ def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path)
     program = Parrot()
     examples = [example(str(n), "unreachable") for n in range(50)]
     with pytest.raises(QuestreeError, match="nobody there"):
-        evaluate(program, examples, right, out=tmp_path, policy=ONE)
+        evaluate(program, examples, right, out=tmp_path, policy=one_by_one())
     assert len(program.asked) < 10
     failure = read_records(tmp_path)[0].failure
     assert (failure.cause, failure.message) == ("unreachable", "nobody there")
@@ -164,7 +162,7 @@ def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path)
 def test_it_stops_at_max_failures():
     examples = [RIGHT, *(example(str(n), "unparsable") for n in range(20))]
     with pytest.raises(QuestreeError, match="max_failures=3"):
-        evaluate(Parrot(), examples, right, policy=RunPolicy(concurrency=1, max_failures=3))
+        evaluate(Parrot(), examples, right, policy=one_by_one(max_failures=3))
 
 
 def test_unparsable_replies_alone_never_stop_a_run():
@@ -193,6 +191,6 @@ def test_questions_that_fail_as_before_end_no_run_in_which_others_were_answered(
     assert evaluate(Parrot(), [RIGHT, lost[0], example("new", "crash again")], right, out=tmp_path).n == 3
     unheard = [example(f"new-{number}", "unreachable") for number in range(9)]
     with pytest.raises(QuestreeError, match=r"The first \d questions all failed"):
-        evaluate(Parrot(), [RIGHT, *unheard], right, out=tmp_path, policy=ONE)
+        evaluate(Parrot(), [RIGHT, *unheard], right, out=tmp_path, policy=one_by_one())
     with pytest.raises(QuestreeError, match="The first 1 questions all failed"):
         evaluate(Parrot(), [lost[0]], right, out=tmp_path)

@@ -4,7 +4,7 @@ import dspy
 import pytest
 from dspy.utils.exceptions import LMAuthError
 from fakes import ScriptedEngine
-from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from parrot import LOST, RIGHT, WRONG, Parrot, example, one_by_one, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import Comparison
@@ -12,14 +12,8 @@ from questree.evaluation.lm_judge import LMJudge, agreement
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.policy import OutOfBudgetError
 from questree.metrics import metric
-
-ONE = RunPolicy(concurrency=1)
-
-
-def bounded(**budget) -> RunPolicy:
-    return RunPolicy(concurrency=1, **budget)
 
 
 def judging(*replies) -> tuple[LMJudge, ScriptedEngine]:
@@ -29,7 +23,7 @@ def judging(*replies) -> tuple[LMJudge, ScriptedEngine]:
 
 def test_the_judge_sees_question_gold_and_answer_and_its_verdict_is_a_score():
     judge, engine = judging({"right": "True"}, {"right": "True"})
-    found = evaluate(Parrot(), [RIGHT, WRONG, LOST], [right, judge], policy=ONE)
+    found = evaluate(Parrot(), [RIGHT, WRONG, LOST], [right, judge], policy=one_by_one())
     assert found.scores["judge some/judge"].mean == pytest.approx(2 / 3)  # the failed question is not shown to it
     assert all(told in engine.prompts[1] for told in ("say wrong", '["right"]', "[[ ## proposed_answer ## ]]\nwrong"))
     agreed = agreement(found.records, judge.name)
@@ -49,20 +43,20 @@ def test_a_judge_that_cannot_be_asked_stops_the_scoring_and_loses_no_answer(tmp_
 
 def test_an_unusable_reply_leaves_one_score_missing_and_the_same_command_asks_again(tmp_path, caplog):
     judge, engine = judging("?", "?", "?", {"right": "True"})
-    found = evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=ONE)
+    found = evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=one_by_one())
     assert "cannot score the answer to question 'a': CallFailedError: unparsable" in caplog.text
     assert len(engine.prompts) == 4, "asked again, and not for ever"
     assert (found.scores[judge.name].mean, found.scores[judge.name].n, found.n) == (1, 1, 2)
     assert (agreement(found.records, judge.name).mean, agreement(found.records, judge.name).n) == (0, 1)
     assert "| 1.000 (n=1) |" in Comparison({"parrot": found}).as_markdown()
     judge, engine = judging({"right": "True"})
-    again = evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=ONE)
+    again = evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=one_by_one())
     assert (again.scores[judge.name].n, len(engine.prompts)) == (2, 1)
 
 
 def test_a_program_of_which_no_answer_could_be_judged_is_compared_all_the_same():
     judge, _ = judging(*"??????", {"right": "True"})
-    runs = [evaluate(Parrot(), [one], [right, judge], policy=ONE) for one in (RIGHT, RIGHT, RIGHT)]
+    runs = [evaluate(Parrot(), [one], [right, judge], policy=one_by_one()) for one in (RIGHT, RIGHT, RIGHT)]
     lines = Comparison(dict(zip("abc", runs, strict=True))).table.lines
     assert [line[judge.name] for line in lines] == ["–", "–", "1.000"]
 
@@ -70,13 +64,13 @@ def test_a_program_of_which_no_answer_could_be_judged_is_compared_all_the_same()
 def test_a_wrong_key_of_the_judge_stops_the_scoring_at_once():
     judge, _ = judging(LMAuthError("no such key", model="some/judge"))
     with pytest.raises(MetricError, match="no such key"):
-        evaluate(Parrot(), [RIGHT, WRONG], [right, judge], policy=ONE)
+        evaluate(Parrot(), [RIGHT, WRONG], [right, judge], policy=one_by_one())
 
 
 def test_what_a_judge_was_paid_for_stays_while_the_answers_do(tmp_path):
     def judged(question, *replies):
         judge, engine = judging(*replies)
-        found = evaluate(Parrot(), [question], [right, judge], out=tmp_path, policy=ONE)
+        found = evaluate(Parrot(), [question], [right, judge], out=tmp_path, policy=one_by_one())
         return found.scores[judge.name].mean, len(engine.prompts)
 
     assert judged(RIGHT, {"right": "False"}) == (0, 1)
@@ -88,7 +82,7 @@ def test_what_a_judge_was_paid_for_stays_while_the_answers_do(tmp_path):
 
 def test_a_budget_counts_what_a_judge_is_asked(tmp_path):
     def run(*metrics, **budget):
-        return evaluate(Parrot(), [RIGHT, WRONG], [right, *metrics], out=tmp_path, policy=bounded(**budget))
+        return evaluate(Parrot(), [RIGHT, WRONG], [right, *metrics], out=tmp_path, policy=one_by_one(**budget))
 
     judge, engine = judging("?", "?", {"right": "True"}, {"right": "False"})
     with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent \(3 LM calls\); 1 more questions"):
@@ -105,18 +99,18 @@ def test_a_judge_of_a_finished_run_is_bounded_and_other_metrics_are_not(tmp_path
     evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
     judge, engine = judging({"right": "True"}, "?", "?", "?", {"right": "False"})
     with pytest.raises(OutOfBudgetError, match="max_calls=1 is spent"):
-        evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=bounded(max_calls=1))
+        evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=one_by_one(max_calls=1))
     assert len(engine.prompts) == 1
-    evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=bounded(max_calls=9))
+    evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=one_by_one(max_calls=9))
     (stored,) = stored_runs([tmp_path])
     assert stored.evaluation.paid.calls == 4, "with the replies that were of no use"
-    assert evaluate(Parrot(), [RIGHT, WRONG], metric("f1"), out=tmp_path, policy=bounded(max_calls=1)).n == 2
+    assert evaluate(Parrot(), [RIGHT, WRONG], metric("f1"), out=tmp_path, policy=one_by_one(max_calls=1)).n == 2
 
 
 @pytest.mark.parametrize("event_loop", [False, True])
 def test_a_run_that_is_not_kept_counts_its_judge_too(event_loop):
     judge, _ = judging({"right": "True"})
-    assert evaluate(Parrot(), [RIGHT], [right, judge], policy=bounded(event_loop=event_loop)).paid.calls == 1
+    assert evaluate(Parrot(), [RIGHT], [right, judge], policy=one_by_one(event_loop=event_loop)).paid.calls == 1
 
 
 def test_patterns_are_not_judged():

@@ -5,7 +5,7 @@ import threading
 import dspy
 import pytest
 from fakes import ScriptedEngine
-from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from parrot import LOST, RIGHT, WRONG, Parrot, example, one_by_one, right
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
@@ -21,7 +21,6 @@ from questree.metrics import metric
 from questree.programs.program import answered
 from questree.retrieval import Passage
 
-ONE = RunPolicy(concurrency=1)
 QUESTIONS = [RIGHT, WRONG, example("d", "say right again", ("again",))]
 
 
@@ -214,7 +213,7 @@ def test_ctrl_c_while_a_metric_runs_keeps_the_answer(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="1 more questions were finished and are kept"):
-        evaluate(Parrot(), QUESTIONS, pressed, out=tmp_path, policy=ONE)
+        evaluate(Parrot(), QUESTIONS, pressed, out=tmp_path, policy=one_by_one())
     assert [record.id for record in read_records(tmp_path)] == ["a"]
 
 
@@ -228,6 +227,6 @@ def test_scores_belong_to_the_answer_that_they_were_given(tmp_path):
 
 
 def test_an_answer_whose_score_is_missing_is_scored_again(tmp_path):
-    evaluate(Parrot(), QUESTIONS, right, out=tmp_path, policy=ONE)
+    evaluate(Parrot(), QUESTIONS, right, out=tmp_path, policy=one_by_one())
     change(tmp_path, "DELETE FROM scores WHERE id = 'b'")
     assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)

@@ -5,6 +5,7 @@ import json
 import dspy
 import pytest
 from fakes import ScriptedEngine
+from parrot import one_by_one
 from run_files import kept
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
@@ -106,14 +107,14 @@ def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_atta
     row = attacked(tmp_path / "alone", 1.0).rows[0]
     two = 2 * len(QUESTIONS)  # LM calls of the clean run and of the one under attack
     kinds, folder = ("poison", "targeted"), tmp_path / "attack"
-    stopped = attacked(tmp_path, 1.0, kinds=kinds, policy=RunPolicy(concurrency=1, max_calls=two + 1))
+    stopped = attacked(tmp_path, 1.0, kinds=kinds, policy=one_by_one(max_calls=two + 1))
     assert stopped.rows == (row,)
     assert "oner-cot, targeted-2, defence none: Stopped: the budget max_calls" in (folder / "attack.md").read_text()
     assert json.loads((folder / "attack.json").read_text())["stopped"] == stopped.stopped
     whole = attacked(tmp_path, 1.0, kinds=kinds)
     assert (len(whole.rows), whole.stopped) == (2, None)
     with pytest.raises(OutOfBudgetError):
-        attacked(tmp_path / "none", 1.0, policy=RunPolicy(concurrency=1, max_calls=two - 1))
+        attacked(tmp_path / "none", 1.0, policy=one_by_one(max_calls=two - 1))
 
 
 def test_a_program_that_fails_by_itself_leaves_the_rows_of_the_others(tmp_path, monkeypatch):
@@ -137,8 +138,8 @@ def test_texts_that_an_lm_writes_count_against_the_budget(tmp_path):
     with pytest.raises(OutOfBudgetError, match="Stopped: the budget max_calls=2 is spent"):
         attacked(tmp_path, 1.0, write=write, policy=RunPolicy(max_calls=2))
     with pytest.raises(OutOfBudgetError, match="poison-2"):
-        attacked(tmp_path / "more", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=2 * n + 1))
-    enough = attacked(tmp_path / "most", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=3 * n))
+        attacked(tmp_path / "more", 1.0, write=write, policy=one_by_one(max_calls=2 * n + 1))
+    enough = attacked(tmp_path / "most", 1.0, write=write, policy=one_by_one(max_calls=3 * n))
     assert len(enough.rows) == 1
 
 

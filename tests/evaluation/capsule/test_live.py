@@ -6,11 +6,11 @@ from pathlib import Path
 import dspy
 import pytest
 from fakes import ListRetriever, ScriptedEngine
+from parrot import one_by_one
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay_live
-from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs.registry import build
 
@@ -32,13 +32,13 @@ def capsule(tmp_path) -> Path:
     ]
     program = build("oner", {}, retriever=ListRetriever({"first": "It is in Venice.", "second": "It is in Rome."}))
     with dspy.context(lm=lm("old", reply("Venice"), reply("Rome")), adapter=None):
-        evaluate(program, examples, metric("cover-em"), out=tmp_path / "run", policy=RunPolicy(concurrency=1))
+        evaluate(program, examples, metric("cover-em"), out=tmp_path / "run", policy=one_by_one())
     pack([tmp_path / "run"], tmp_path / "study.capsule")
     return tmp_path / "study.capsule"
 
 
 def live(capsule: Path, model: dspy.LM, out="live", retriever=None, **bounds):
-    policy = RunPolicy(concurrency=1, **bounds)
+    policy = one_by_one(**bounds)
     with dspy.context(lm=model, adapter=None):
         return replay_live(capsule, capsule.parent / out, policy=policy, retriever=retriever)
 
