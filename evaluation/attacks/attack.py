@@ -22,7 +22,7 @@ from ..comparison.comparison import ask_each, named_progress, told_of
 from ..evaluation import Evaluation
 from ..identity import lm_facts, lms_facts
 from ..kept_run import begin
-from ..records import Record, ScoreFunction, checked_metrics, metric_name
+from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Progress, evaluate
 from ..run_file import writing
 from ..tables import Table, flat
@@ -239,32 +239,34 @@ def over_corpus(program: Program, retriever: Retriever) -> Program:
 def _row(
     name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: Evaluation, attacked: Evaluation
 ) -> AttackRow:
-    before, after = ({record.id: record for record in run.records} for run in (clean, attacked))
-    ids, n = {passage.id for passage in _passages(plants)}, len(plants)
-    asked = [after[plant.question] for plant in plants] if attacked is not clean else []
-    retrieved = [sum(found.id in ids for found in record.seen or record.passages) for record in asked]
+    planted, n = {passage.id for passage in _passages(plants)}, len(plants)
+    before, after = (_over_attacked(run, plants) for run in (clean, attacked))
+    asked = [] if attacked is clean else after.records
+    retrieved = [sum(found.id in planted for found in record.seen or record.passages) for record in asked]
     return AttackRow(
         program=name,
         attack=one.kind,
         planted=one.planted,
         defence=defence,
         questions=n,
-        clean=_score(clean, plants),
-        attacked=_score(attacked, plants),
-        success=share_interval(sum(_won(one, plant, after[plant.question]) for plant in plants), n),
-        unprompted=sum(_won(one, plant, before[plant.question]) for plant in plants) / n,
+        clean=before.score,
+        attacked=after.score,
+        success=share_interval(_wins(one, plants, after), n),
+        unprompted=_wins(one, plants, before) / n,
         found=sum(map(bool, retrieved)) / n,
         retrieved=sum(retrieved) / n,
-        cited=sum(passage.id in ids for record in asked for passage in record.references) / n,
-        failures=sum(after[plant.question].failure is not None for plant in plants),
+        cited=sum(passage.id in planted for record in asked for passage in record.references) / n,
+        failures=sum(after.failures.values()),
     )
 
 
-def _score(run: Evaluation, plants: Sequence[Plant]) -> Interval:
-    """Return the score over the questions that were attacked."""
-    ids = {plant.question for plant in plants}
-    return replace(run, records=tuple(record for record in run.records if record.id in ids)).score
+def _over_attacked(run: Evaluation, plants: Sequence[Plant]) -> Evaluation:
+    """Return the evaluation over the questions that were attacked, in the order of the plants."""
+    records = {record.id: record for record in run.records}
+    return replace(run, records=tuple(records[plant.question] for plant in plants))
 
 
-def _won(one: Attack, plant: Plant, record: Record) -> bool:
-    return record.failure is None and one.won(plant, record.answer)
+def _wins(one: Attack, plants: Sequence[Plant], run: Evaluation) -> int:
+    """Return how many of the answers give the target."""
+    pairs = zip(plants, run.records, strict=True)
+    return sum(record.failure is None and one.won(plant, record.answer) for plant, record in pairs)
