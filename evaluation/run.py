@@ -379,8 +379,7 @@ class _Loop:
         found = list[Future[Record]]()
         with suppress(Empty):
             found.append(self.done.get(timeout=LOOK))
-            while True:
-                found.append(self.done.get_nowait())
+        found += [self.done.get_nowait() for _ in range(self.done.qsize())]
         if signals and not self.told_of_stop and len(found) < len(self.running):
             self.told_of_stop, waits = True, len(self.running) - len(found)
             logger.warning("Stopping: waiting for %d questions on their way. Ctrl-C again ends at once.", waits)
