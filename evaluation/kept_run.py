@@ -119,7 +119,7 @@ def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside:
     found = file.rows("SELECT number, about, environment FROM run WHERE name = ?", name)
     for _, there, environment in found:
         writer = (file.value(environment) or {}).get("versions", {}).get("questree")
-        compare(str(place_of(file, name)), file.value(there), about, writer)
+        check_same(str(place_of(file, name)), file.value(there), about, writer)
     if not found:
         lm, retriever = about.get("lm") or {}, about.get("retriever") or {}
         row = {
@@ -134,7 +134,7 @@ def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside:
     return KeptRun(file, name, number)
 
 
-def compare(what: str, there: Mapping[str, Any], now: Mapping[str, Any], writer: str | None = None) -> None:
+def check_same(what: str, there: Mapping[str, Any], now: Mapping[str, Any], writer: str | None = None) -> None:
     """Refuse to go on with something that is about something else.
 
     Args:

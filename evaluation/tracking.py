@@ -28,11 +28,11 @@ from .run_file import writing
 from .traces import traced
 from .tracking_store import (
     PROCESS,
-    SQLITE,
     bound_mlflow,
     check_store,
     end_dead_runs,
     process_tags,
+    sqlite_file,
     store_in_use,
     without_password,
 )
@@ -115,10 +115,10 @@ class Tracking:
         """Return the id of the experiment, which is made if need be."""
         import mlflow
 
-        beside = Path(self.uri.removeprefix(SQLITE)).resolve().parent / "mlartifacts"
         if (found := mlflow.get_experiment_by_name(self.experiment)) is None:
+            file = sqlite_file(self.uri)
+            place = file and (file.resolve().parent / "mlartifacts").as_uri()
             try:
-                place = beside.as_uri() if self.uri.startswith(SQLITE) else None
                 return str(mlflow.create_experiment(self.experiment, artifact_location=place))
             except mlflow.MlflowException:
                 found = mlflow.get_experiment_by_name(self.experiment)
@@ -181,7 +181,7 @@ class TrackedRun:
         """Log parameters."""
         import mlflow
 
-        mlflow.log_params(dict(flat(params)))
+        mlflow.log_params(dict(flat_params(params)))
 
     @_going_on
     def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
@@ -317,10 +317,10 @@ def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) 
         run.end(names, evaluation.seed, ids)
 
 
-def flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def flat_params(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield parameters as texts, nested ones as ``outer.inner``."""
     for name, value in params.items():
         if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
+            yield from flat_params(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", without_secrets(str(value))[:_LONGEST]

@@ -13,7 +13,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..common.errors import QuestreeError
 
-SQLITE = "sqlite:///"
+_SQLITE = "sqlite:///"
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """Return the file of an SQLite store; None for another store."""
+    return Path(uri.removeprefix(_SQLITE).partition("?")[0]) if uri.startswith(_SQLITE) else None
 
 
 @contextmanager
@@ -45,9 +50,9 @@ def check_store(uri: str) -> None:
     Raises:
         sqlite3.OperationalError: if it cannot be written.
     """
-    if not uri.startswith(SQLITE):
+    if (file := sqlite_file(uri)) is None:
         return
-    with closing(sqlite3.connect(uri.removeprefix(SQLITE).partition("?")[0], timeout=0)) as store:
+    with closing(sqlite3.connect(file, timeout=0)) as store:
         try:
             store.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -57,8 +62,8 @@ def check_store(uri: str) -> None:
 
 def check_exists(uri: str) -> None:
     """Refuse an SQLite store that is not there, where runs are only read: MLflow would make one."""
-    file = uri.removeprefix(SQLITE).partition("?")[0]
-    if uri.startswith(SQLITE) and not Path(file).exists():
+    file = sqlite_file(uri)
+    if file is not None and not file.exists():
         raise QuestreeError(f"There is no MLflow store at {file}. Name the store of your runs: --tracking-uri.")
 
 

@@ -12,7 +12,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..evaluation.identity import digest, lm_facts, run_identity, versions
-from ..evaluation.kept_run import compare
+from ..evaluation.kept_run import check_same
 from ..evaluation.records import ScoreFunction, check_example, metric_name, plain, question_id
 from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
@@ -59,7 +59,7 @@ class Plan:
             file.set_fact("about", {**facts, "versions": versions()})
         else:
             writer = there.pop("versions", {}).get("questree")
-            compare(str(file.path.parent), there, facts, writer)
+            check_same(str(file.path.parent), there, facts, writer)
 
     def facts(self) -> dict[str, Any]:
         """Return what the compilation is about: what is tracked, and what must be the same to go on with it."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ..evaluation.tracking import flat
+from ..evaluation.tracking import flat_params
 from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer
@@ -97,7 +97,7 @@ class Study:
         listed = flipped or self._lists["questions.html"]
         shown: dict[str, Any] = {"title": self.title, "compared": compared, "left_out": self._shown.left_out}
         shown |= {"simulated": any(run.simulated for run in self.runs.values()), "runs": list(self.runs.values())}
-        parameters = {name: list(flat(run.identity)) for name, run in self.runs.items()}
+        parameters = {name: list(flat_params(run.identity)) for name, run in self.runs.items()}
         wins = {name: self._won_and_lost(name) for name in self.runs}
         return self._drawn("study.html", "index.html", parameters=parameters, wins=wins, **shown, **self._rows(listed))
 

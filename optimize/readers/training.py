@@ -13,7 +13,7 @@ from ...common.files import alone_in, refuse_link, write_atomically
 from ...common.json_files import validate
 from ...common.manifests import ManifestKind
 from ...evaluation.identity import digest
-from ...evaluation.kept_run import compare
+from ...evaluation.kept_run import check_same
 from ...evaluation.tracking import UNTRACKED, TrackedRun
 from ...retrieval.calibrated import ReaderManifest, folder_of
 from ...retrieval.checkpoints import EMBEDDED
@@ -94,7 +94,9 @@ def train_reader(
     with alone_in(folder, "the training"):
         if (folder / _FILE).exists():
             there = _KIND.read(folder / _FILE, dict)
-            compare(str(folder), there | {"passages": about["passages"]}, about)  # the questions' digest tells enough
+            check_same(
+                str(folder), there | {"passages": about["passages"]}, about
+            )  # the questions' digest tells enough
         else:
             write_atomically(folder / _FILE, json.dumps(about, indent=2, ensure_ascii=False))
         loop.resume(minutes, on_progress)
