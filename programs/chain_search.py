@@ -212,9 +212,8 @@ class ChainSearch(ABC):
         """
         old, verdict = feedback.node, feedback.verdict
         passage = verdict.passage or old.passage
-        support = None
-        if answer is not None and passage is not None and feedback.kind != "remember":
-            support = sentence_with(evidence or answer, passage, old.query)
+        held = None if answer is None or feedback.kind == "remember" else evidence or answer
+        support = sentence_with(held, passage, old.query)
         source = {"complete": "completed", "remember": "lm"}.get(
             feedback.kind, "corrected" if old.sure else "completed"
         )

@@ -82,7 +82,7 @@ class PlanGraph(Program):
         found = chain(reply.looked_up, repeat(LookedUp()))  # a reply may leave some out
         for (number, query), said in zip(queries.items(), found, strict=False):
             passage = first_of([said.passage], shown)
-            support = sentence_with(said.answer, passage, query) if said.answer and passage else None
+            support = sentence_with(said.answer, passage, query)
             source = "unsolved" if not said.answer else "completed" if support else "lm"
             solved[number] = tree.grow(
                 _last(solved),

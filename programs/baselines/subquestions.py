@@ -260,5 +260,5 @@ def add_solution(tree: ReasoningTree, path: list[Node], solution: Solution) -> N
         sure=known,
         source=source,
         passage=passage,
-        support=sentence_with(solution.answer, passage, solution.query) if solution.answer and passage else None,
+        support=sentence_with(solution.answer, passage, solution.query),
     )

@@ -51,8 +51,7 @@ class Verdict:
     @property
     def support(self) -> str | None:
         """Return the sentence of the passage that holds the answer, or the evidence for a long one."""
-        held = self.evidence or self.answer
-        return None if self.passage is None or held is None else sentence_with(held, self.passage, self.query)
+        return sentence_with(self.evidence or self.answer, self.passage, self.query)
 
 
 class StepCheck(StepModule):
@@ -128,11 +127,11 @@ def holds(passage: Passage, answer: str) -> bool:
     return stands_in(shown, answer) or all(stands_in(shown, name) for name in names)
 
 
-def sentence_with(answer: str, passage: Passage, query: str) -> str | None:
-    """Return the sentence of the passage that tells the answer to the query; None if the passage does not hold it.
+def sentence_with(answer: str | None, passage: Passage | None, query: str) -> str | None:
+    """Return the sentence of the passage that tells the answer to the query; None if no passage holds an answer.
 
     An answer that no single sentence holds gives the whole text.
     """
-    if not holds(passage, answer):
+    if not answer or passage is None or not holds(passage, answer):
         return None
     return telling_sentence(query, answer, passage.title, passage.text) or passage.text
