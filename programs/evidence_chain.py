@@ -19,7 +19,7 @@ from .basis import basis
 from .demonstrations import note
 from .modules.facts import EvidenceReading, Findings, ReadFact
 from .program import Program, ProgramSettings, answered
-from .references import distinct, numbers_of, without_copies
+from .references import distinct, numbers_of, passages_of, without_copies
 from .tree import Node, ReasoningTree
 
 
@@ -88,7 +88,7 @@ class EvidenceChain(Program):
             for query, passages in zip(missing, found, strict=True):
                 last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
             queries += missing
-            next_shown = without_copies(distinct([named(findings.facts), *found]))
+            next_shown = without_copies(distinct([passages_of(findings.facts), *found]))
             if {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
                 break  # it has read them all
             shown = next_shown
@@ -106,7 +106,7 @@ class EvidenceChain(Program):
     ) -> dspy.Prediction:
         """Return the facts as sentences with their marks, those from memory apart, and what they come to."""
         proven = [fact for fact in findings.facts if fact.proven]
-        references, marks = named(proven), dict[str, str]()
+        references, marks = passages_of(proven), dict[str, str]()
         numbers = numbers_of(references)
         for fact in proven:
             if fact.passage:
@@ -152,8 +152,3 @@ def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:
     """Return the queries that were not made yet, each once."""
     known = set(map(normalise, made))
     return [query for query in dict.fromkeys(queries) if normalise(query) not in known]
-
-
-def named(facts: Iterable[ReadFact]) -> list[Passage]:
-    """Return the passages of facts, each once, in the order of the facts."""
-    return distinct([[fact.passage] for fact in facts if fact.passage])

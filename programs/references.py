@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ..metrics import f1, keep_marks, supports_fragment
 from ..metrics.answer_scores import MARKS
@@ -20,6 +21,11 @@ _LISTED = re.compile(  # "Sources:" and a line for each, at the end of a content
 def distinct(groups: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Return the passages of all groups, each once, in order."""
     return list({passage.id: passage for group in groups for passage in group}.values())
+
+
+def passages_of(steps: Iterable[Any]) -> list[Passage]:
+    """Return the passages of nodes, facts or sentences, each once, in order; some may have none."""
+    return distinct([[one.passage] for one in steps if one.passage])
 
 
 def without_copies(passages: Sequence[Passage]) -> list[Passage]:

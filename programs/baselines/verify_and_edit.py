@@ -23,7 +23,7 @@ from ..demonstrations import note
 from ..majority import most_votes
 from ..modules.answers import majority_answer
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, first_of, numbered, numbers_of, settle_marks, supported_by
+from ..references import distinct, first_of, numbered, numbers_of, passages_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
 
 
@@ -118,7 +118,7 @@ class VerifyAndEdit(Program):
         edited = [one.edited for one in verified]
         inputs = dict[str, Any](question=tree.question, answer_style=answer_style, thoughts=edited)
         answer = call(self.thoughts_answer, **inputs).answer
-        references = distinct([[one.passage] for one in verified if one.passage])
+        references = passages_of(verified)
         number = numbers_of(references)
         content = " ".join(
             f"{one.edited} [{number[one.passage.id]}]" if one.passage else one.edited for one in verified

@@ -24,7 +24,7 @@ from ...signatures.chain_of_query import (
 )
 from ..demonstrations import note
 from ..majority import Sample
-from ..references import distinct, numbered, numbers_of
+from ..references import numbered, numbers_of, passages_of
 from ..tree import Node, without_repeats
 from .answers import cited_answer
 from .step_module import StepModule
@@ -152,7 +152,7 @@ class Tracing(StepModule):
         """
         told, guesses = without_repeats(path), guessed(path)
         supported = [node for node in told if node.passage and node.support]
-        passages = distinct([[node.passage] for node in supported if node.passage])
+        passages = passages_of(supported)
         number = numbers_of(passages)
         steps = [
             TracedStep(
