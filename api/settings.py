@@ -40,9 +40,7 @@ class RunSettings(RunPolicy, BaseSettings):
     variable (``QUESTREE_API_BASE``), its key in a TOML file (``api_base``) and the keyword of `run_settings` follow.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="QUESTREE_", extra="ignore", frozen=True, use_attribute_docstrings=True
-    )
+    model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
 
     program: str = "searchain"
     """Program that is meant where none is named."""

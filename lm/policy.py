@@ -50,7 +50,7 @@ class Limits(BaseModel):
     A question's deadline is checked before each LM call and search. An LM request on its way gets only the time left.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -60,22 +60,15 @@ class Limits(BaseModel):
             raise QuestreeError(unknown_name(f"field of {cls.__name__}", unknown[0], cls.model_fields))
         return given
 
-    timeout: float | None = Field(
-        default=None, gt=0, description="Seconds that one LM request may take. Default: the LM's own, else 120."
-    )
-    retries: int | None = Field(
-        default=None,
-        ge=0,
-        description="How often to repeat an LM request that failed (429, 5xx, a broken connection, a timeout). "
-        "Default: the LM's own, else 3.",
-    )
+    timeout: float | None = Field(default=None, gt=0)
+    """Seconds that one LM request may take. Default: the LM's own, else 120."""
+    retries: int | None = Field(default=None, ge=0)
+    """How often to repeat an LM request that failed (429, 5xx, a broken connection, a timeout). Default: the LM's own,
+    else 3."""
     deadline: Deadline = None
-    window: int | None = Field(
-        default=None,
-        ge=1,
-        description="Tokens that a prompt and its reply may have together; passages that do not fit are left out. "
-        "Default: what is known of the model.",
-    )
+    window: int | None = Field(default=None, ge=1)
+    """Tokens that a prompt and its reply may have together; passages that do not fit are left out. Default: what is
+    known of the model."""
 
 
 class RunPolicy(Limits):
@@ -87,29 +80,21 @@ class RunPolicy(Limits):
     """
 
     deadline: Deadline = 1800
-    concurrency: int = Field(default=4, ge=1, description="Questions that are answered at the same time.")
-    event_loop: bool = Field(
-        default=False,
-        description="Ask all questions on one event loop, without a thread for each: for hundreds at the same time.",
-    )
-    max_failures: int | None = Field(
-        default=None, ge=0, description="Stop when more questions than this have failed. Default: never."
-    )
-    hopeless_after: int = Field(
-        default=5,
-        ge=1,
-        description="Stop when the first so many questions all failed for a reason that the others would share "
-        "(a wrong key, no server at the address).",
-    )
-    max_calls: int | None = Field(
-        default=None, ge=1, description="Budget: LM calls, of all programs together. Default: no bound."
-    )
-    max_tokens: int | None = Field(
-        default=None, ge=1, description="Budget: tokens of prompts and replies together. Default: no bound."
-    )
-    max_cost: float | None = Field(
-        default=None, gt=0, description="Budget: US dollars, where the model's price is known. Default: no bound."
-    )
+    concurrency: int = Field(default=4, ge=1)
+    """Questions that are answered at the same time."""
+    event_loop: bool = False
+    """Ask all questions on one event loop, without a thread for each: for hundreds at the same time."""
+    max_failures: int | None = Field(default=None, ge=0)
+    """Stop when more questions than this have failed. Default: never."""
+    hopeless_after: int = Field(default=5, ge=1)
+    """Stop when the first so many questions all failed for a reason that the others would share (a wrong key, no server
+    at the address)."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Budget: LM calls, of all programs together. Default: no bound."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Budget: tokens of prompts and replies together. Default: no bound."""
+    max_cost: float | None = Field(default=None, gt=0)
+    """Budget: US dollars, where the model's price is known. Default: no bound."""
 
     @property
     def limits(self) -> Limits:
