@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ..common.errors import QuestreeError
 from ..common.files import make_folder
 from .checkpoints import checkpoint_of
-from .corpora.corpus import CorpusSource
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, read_manifest, seal
@@ -61,7 +60,7 @@ def build_index(
     chosen_kind(kind, 0)  # refused before the corpus is read
     order = {"settings": settings, "checkpoint": checkpoint, "cluster": cluster, "report": progress}
     with building(Path(out), overwrite=overwrite) as work:
-        record = store_corpus(work.folder, _source(corpus), progress)
+        record = store_corpus(work.folder, corpus, progress)
         _write(work, chosen_kind(kind, record.passages), record, order)
     return Path(out)
 
@@ -101,7 +100,7 @@ def add_to_index(
                 f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
                 "Build it again from the whole corpus."
             )
-        record = store_corpus(work.folder, _source(corpus), progress, (manifest.corpus, PassageStore(held)))
+        record = store_corpus(work.folder, corpus, progress, (manifest.corpus, PassageStore(held)))
         if kind.work:
             _link(held / kind.work, work.folder / kind.work)
         order = {"settings": kind.stored(manifest), "precision": manifest.settings.get("precision", "auto")}
@@ -109,10 +108,6 @@ def add_to_index(
             order["checkpoint"] = checkpoint_of("The index", manifest.checkpoint, kind.find).name
         _write(work, kind, record, {**order, "cluster": cluster, "report": progress, "before": held})
     return folder
-
-
-def _source(corpus: str | Path | Iterable[Passage]) -> CorpusSource:
-    return corpus if isinstance(corpus, CorpusSource) else CorpusSource(corpus)
 
 
 def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from ..passage import Passage
 from .contents import CheckpointRecord, CorpusRecord, IndexManifest, PassageStore, write_passages
 
 if TYPE_CHECKING:
-    from ..corpora.corpus import CorpusSource
     from .cluster import Cluster
 
 
@@ -38,15 +37,20 @@ class BuildProgress:
 
 
 Report = Callable[[BuildProgress], None]
+Source = str | Path | Iterable[Passage]
+"""A corpus: a file or folder for ``read_corpus``, what that gives, or passages."""
 
 
 def store_corpus(
-    folder: Path, source: CorpusSource, report: Report, behind: tuple[CorpusRecord, Iterable[Passage]] | None = None
+    folder: Path, corpus: Source, report: Report, behind: tuple[CorpusRecord, Iterable[Passage]] | None = None
 ) -> CorpusRecord:
     """Write the passages of a corpus into a folder, behind those of an index if there is one; return what they are.
 
     ``behind`` is the record of the index to which they are added, and its passages.
     """
+    from ..corpora.corpus import CorpusSource
+
+    source = corpus if isinstance(corpus, CorpusSource) else CorpusSource(corpus)
     record, there = behind or (None, ())
 
     def passages() -> Iterator[Passage]:

@@ -19,7 +19,6 @@ from ...common.manifests import installed_versions
 from ..base import batched
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
-from ..corpora.corpus import CorpusSource
 from ..indexes.chunks import bounds, chunk_count
 from ..indexes.contents import CorpusRecord, IndexManifest, PassageStore
 from ..indexes.index_kind import BuildProgress, Report, store_corpus
@@ -40,7 +39,7 @@ _POINTS_TOGETHER = 32
 
 
 def upload(
-    source: CorpusSource,
+    corpus: str | Path | Iterable[Passage],
     address: str,
     *,
     checkpoint: str | Path | None = None,
@@ -58,7 +57,7 @@ def upload(
     """
     collection, chosen = Collection(QdrantAddress.parse(address)), settings or QdrantSettings()
     there = collection.state()
-    with _stored(source, progress) as (record, passages):
+    with _stored(corpus, progress) as (record, passages):
         precision = "auto"
         if there is not None and there.manifest.corpus.sha256 == record.sha256:
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
@@ -76,7 +75,7 @@ def upload(
     return manifest
 
 
-def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None) -> IndexManifest:
+def add(corpus: str | Path | Iterable[Passage], address: str, *, progress: Report = lambda _: None) -> IndexManifest:
     """Put passages behind those of a collection, and return what it holds.
 
     Only new passages are encoded, and their words are weighed by the mean length of the first upload's. Until it has
@@ -91,7 +90,7 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
     if base is None:
         raise IndexRefused(f"{address} is unfinished: run the command that began it again, and then add to it.")
     behind = base.corpus, collection.passages(base.corpus.passages)
-    with _stored(source, progress, behind) as (record, passages):
+    with _stored(corpus, progress, behind) as (record, passages):
         encoder = Encoder.load(checkpoint_of(address, base.checkpoint, find_checkpoint), base.settings["precision"])
         manifest = _manifest(record, encoder, base.settings["qdrant"], base.settings["mean_length"])
         if there.finished:
@@ -103,11 +102,13 @@ def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None
 
 @contextmanager
 def _stored(
-    source: CorpusSource, report: Report, behind: tuple[CorpusRecord, Iterable[Passage]] | None = None
+    corpus: str | Path | Iterable[Passage],
+    report: Report,
+    behind: tuple[CorpusRecord, Iterable[Passage]] | None = None,
 ) -> Iterator[tuple[CorpusRecord, PassageStore]]:
     """Give passages that can be read again by their positions, and what they are."""
     with TemporaryDirectory(prefix="questree-corpus-") as folder:
-        yield store_corpus(Path(folder), source, report, behind), PassageStore(Path(folder))
+        yield store_corpus(Path(folder), corpus, report, behind), PassageStore(Path(folder))
 
 
 def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: dict[str, Any], mean: float) -> IndexManifest:

@@ -15,14 +15,13 @@ from bomb import Bomb
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BM25Retriever, Passage, load_index
 from questree.retrieval.base import reopened
-from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction.encoder import Encoder
-from questree.retrieval.qdrant import upload as uploading
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
 from questree.retrieval.qdrant.searcher import QdrantRetriever
+from questree.retrieval.qdrant.upload import add, upload
 from questree.retrieval.retriever_names import named_members, open_retriever
 from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.listener import running
@@ -30,15 +29,6 @@ from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettin
 
 from .conftest import interrupted, make_checkpoint, stop_after
 from .fake_qdrant import FakeQdrant
-
-
-def upload(corpus, address, **order):
-    return uploading.upload(CorpusSource(corpus), address, **order)
-
-
-def add(corpus, address):
-    return uploading.add(CorpusSource(corpus), address)
-
 
 QUERY = "amber fjord willow summit"
 ALL = QdrantSettings(candidates=10_000)

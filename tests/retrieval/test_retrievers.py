@@ -18,7 +18,6 @@ from questree.retrieval import (
     read_manifest,
 )
 from questree.retrieval.base import best
-from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.late_interaction import exact
 from questree.retrieval.late_interaction.exact import Block
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -43,7 +42,7 @@ def retriever(request, passages, index_of, tiny_checkpoint, tmp_path_factory):
     pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
 
     at = f"qdrant:{tmp_path_factory.mktemp('qdrant')}/c"
-    upload(CorpusSource(passages), at, checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=10_000))
+    upload(passages, at, checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=10_000))
     return open_retriever(at)
 
 
