@@ -21,7 +21,7 @@ from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..indexes.chunks import bounds, chunk_count
 from ..indexes.contents import CorpusRecord, IndexManifest, PassageStore
-from ..indexes.index_kind import BuildProgress, Report, store_corpus
+from ..indexes.index_kind import BuildProgress, Report, Source, store_corpus
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
@@ -39,7 +39,7 @@ _POINTS_TOGETHER = 32
 
 
 def upload(
-    corpus: str | Path | Iterable[Passage],
+    corpus: Source,
     address: str,
     *,
     checkpoint: str | Path | None = None,
@@ -75,7 +75,7 @@ def upload(
     return manifest
 
 
-def add(corpus: str | Path | Iterable[Passage], address: str, *, progress: Report = lambda _: None) -> IndexManifest:
+def add(corpus: Source, address: str, *, progress: Report = lambda _: None) -> IndexManifest:
     """Put passages behind those of a collection, and return what it holds.
 
     Only new passages are encoded, and their words are weighed by the mean length of the first upload's. Until it has
@@ -102,9 +102,7 @@ def add(corpus: str | Path | Iterable[Passage], address: str, *, progress: Repor
 
 @contextmanager
 def _stored(
-    corpus: str | Path | Iterable[Passage],
-    report: Report,
-    behind: tuple[CorpusRecord, Iterable[Passage]] | None = None,
+    corpus: Source, report: Report, behind: tuple[CorpusRecord, Iterable[Passage]] | None = None
 ) -> Iterator[tuple[CorpusRecord, PassageStore]]:
     """Give passages that can be read again by their positions, and what they are."""
     with TemporaryDirectory(prefix="questree-corpus-") as folder:
