@@ -220,16 +220,14 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
 
 def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
     """Return what was asked for a question when it was asked last, in the order of the program."""
-    columns = "kind, name, seconds, place, request, outcome, fault, spent, dropped"
+    as_json = ("place", "request", "outcome", "fault", "spent", "dropped")
+    query = f"SELECT kind, name, seconds, {', '.join(as_json)} FROM steps WHERE run = ? AND id = ? ORDER BY number"
     steps = []
     with _telling(f"{file.path}: the steps of question {id!r} are damaged"):
-        for kind, name, seconds, *fields in file.rows(
-            f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id
-        ):
-            place, request, outcome, fault, spent, dropped = file.values(fields)
-            read = {"kind": kind, "name": name, "place": place, "request": request or {}, "outcome": outcome}
-            read |= {"fault": fault, "spent": spent or {}, "dropped": dropped or (), "seconds": seconds}
-            steps.append(EpisodeStep.model_validate(read))
+        for kind, name, seconds, *columns in file.rows(query, run, id):
+            pairs = zip(as_json, file.values(columns), strict=True)
+            told = {field: value for field, value in pairs if value is not None}
+            steps.append(EpisodeStep.model_validate({"kind": kind, "name": name, "seconds": seconds, **told}))
     return steps
 
 
