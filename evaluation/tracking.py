@@ -117,7 +117,7 @@ class Tracking:
 
         if (found := mlflow.get_experiment_by_name(self.experiment)) is None:
             file = sqlite_file(self.uri)
-            place = file and (file.resolve().parent / "mlartifacts").as_uri()
+            place = None if file is None else (file.resolve().parent / "mlartifacts").as_uri()
             try:
                 return str(mlflow.create_experiment(self.experiment, artifact_location=place))
             except mlflow.MlflowException:
