@@ -21,8 +21,8 @@ from ..signatures.knowledge import (
     JudgePassages,
     NameTopic,
 )
-from .majority import Sample, rollout_of, usable, winner
-from .modules.answers import cited_answer
+from .majority import rollout_of, usable, winner
+from .modules.answers import CitedAnswer, cited_answer
 from .modules.knowledge import Filtered, KnowledgeFilter, QueryBlending
 from .program import MethodSettings, Program, answered
 from .references import distinct
@@ -186,7 +186,7 @@ class BlendFilter(Program):
         keep: Any = self.knowledge_filter if topic is None else self.topic_filter
         return run_parallel([partial(keep, question=question, topic=topic, passages=passages) for passages in sets])
 
-    def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
+    def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[CitedAnswer]:
         """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""
         inputs = {"question": question, "answer_style": answer_style}
         draw = partial(cited_answer, self.knowledge_answer, passages)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import dspy
 
 from ..common.text import text_or_none
 from ..lm.call import ATTEMPTS, rollout_in_use, sampled
@@ -14,12 +16,11 @@ from ..lm.parallel import run_parallel
 from ..metrics import compared, read_label, read_yes_no
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
+from .modules.answers import CitedAnswer, cited_answer
 
 _MOST = 1000  # rollouts of one sampling, retries included
 
 T = TypeVar("T")
-Sample = tuple[str, str, list[Passage]]
-"""An answer, its final content, its references."""
 
 
 def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
@@ -61,6 +62,18 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
     if not drawn:
         raise next(one for one in results if isinstance(one, CallFailedError))
     return drawn
+
+
+def majority_answer(
+    predict: dspy.Predict, passages: list[Passage], count: int, temperature: float, **inputs: Any
+) -> tuple[CitedAnswer, list[str]]:
+    """Call a predictor so many times as `cited_answer` does; return the first sample that the majority agrees with.
+
+    All answers that could be read are returned as well.
+    """
+    samples = sample(partial(cited_answer, predict, passages, **inputs), count, temperature)
+    answers = [answer for answer, *_ in samples]
+    return samples[winner(answers, inputs["answer_style"])], answers
 
 
 def winner(answers: Sequence[str], style: AnswerStyle) -> int:

@@ -16,8 +16,7 @@ from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import AnswerWithFindings, WriteSearchQuery
-from ..majority import sample
-from ..modules.answers import majority_answer
+from ..majority import majority_answer, sample
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered
 from ..tree import Node, ReasoningTree

@@ -17,7 +17,7 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerStepByStep
 from ...signatures.searches import AnswerByActing
 from ..demonstrations import note
-from ..modules.answers import majority_answer
+from ..majority import majority_answer
 from ..program import Program, ProgramSettings, answered, answered_from
 from ..references import distinct, numbered_among
 from ..tree import Node, ReasoningTree

@@ -20,8 +20,7 @@ from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromThoughts, AnswerStepByStep
 from ...signatures.verification import AskToVerify, EditSentence
 from ..demonstrations import note
-from ..majority import most_votes
-from ..modules.answers import majority_answer
+from ..majority import majority_answer, most_votes
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, first_of, numbered, numbers_of, passages_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree

@@ -11,9 +11,11 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...retrieval import Passage
 from ..demonstrations import note
-from ..majority import Sample, sample, winner
 from ..references import Belongs, kept_all_marks, numbered, settle_marks, supported_by
 from ..streams import Writing
+
+CitedAnswer = tuple[str, str, list[Passage]]
+"""An answer, its final content, its references."""
 
 
 def cited_answer(
@@ -24,12 +26,12 @@ def cited_answer(
     kind: str = "",
     /,
     **inputs: Any,
-) -> Sample:
+) -> CitedAnswer:
     """Call a predictor and return its answer, its final content, and the references: ``[n]`` is ``references[n-1]``.
 
     A mark that its passage does not support is taken out; such a reply is no demonstration. The passages are shown if
     the predictor's signature has them. ``config`` has options of the LM for this call, such as a temperature;
-    ``belongs`` tells whether a fragment may cite a passage, if not their words decide; ``kind`` is that of the step.
+    ``belongs`` tells whether a fragment may cite a passage; where None, their words do. ``kind`` is that of the step.
     """
     if "passages" in predict.signature.input_fields:
         inputs["passages"] = numbered(passages)
@@ -39,15 +41,3 @@ def cited_answer(
     final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), rule)
     note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
     return reply.answer, final_content, references
-
-
-def majority_answer(
-    predict: dspy.Predict, passages: list[Passage], count: int, temperature: float, **inputs: Any
-) -> tuple[Sample, list[str]]:
-    """Call a predictor so many times as `cited_answer` does; return the first sample that the majority agrees with.
-
-    All answers that could be read are returned as well.
-    """
-    samples = sample(partial(cited_answer, predict, passages, **inputs), count, temperature)
-    answers = [answer for answer, *_ in samples]
-    return samples[winner(answers, inputs["answer_style"])], answers

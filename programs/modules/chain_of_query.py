@@ -23,10 +23,9 @@ from ...signatures.chain_of_query import (
     TracedStep,
 )
 from ..demonstrations import note
-from ..majority import Sample
 from ..references import numbered, numbers_of, passages_of
 from ..tree import Node, without_repeats
-from .answers import cited_answer
+from .answers import CitedAnswer, cited_answer
 from .step_module import StepModule
 
 
@@ -145,7 +144,7 @@ class Tracing(StepModule):
         super().__init__()
         self.trace = dspy.Predict(TraceAnswer)
 
-    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> Sample:
+    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> CitedAnswer:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
         A mark that does not stand at the answer of a step that its passage supports is taken out.

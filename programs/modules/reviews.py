@@ -25,10 +25,9 @@ from ...signatures.reviews import (
 )
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
-from ..majority import Sample
 from ..references import numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
-from .answers import cited_answer
+from .answers import CitedAnswer, cited_answer
 from .step_module import StepModule
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
@@ -128,7 +127,7 @@ class EvidenceFusion(StepModule):
 
     def forward(
         self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]
-    ) -> Sample:
+    ) -> CitedAnswer:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
         The passages are those of the evidence, and others that may support the answer, each once.
@@ -141,7 +140,7 @@ class EvidenceFusion(StepModule):
         return cited_answer(self.fuse, passages, **inputs)
 
 
-def told_by(piece: Evidence, question: str) -> Sample | None:
+def told_by(piece: Evidence, question: str) -> CitedAnswer | None:
     """Return the answer of one piece of evidence, told by its facts with their marks; None where no mark holds."""
     told = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
     content, references = settle_marks(told, list(piece.passages), supported_by(question))
