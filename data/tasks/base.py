@@ -76,7 +76,7 @@ class Hub:
 
     id: str
     columns: tuple[str, ...]
-    splits: Mapping[Split, str] = field(default_factory=lambda: dict[Split, str](train="train", dev="validation"))
+    splits: Mapping[Split, str] = field(default_factory=lambda: {"train": "train", "dev": "validation"})
     revision: str | None = None
     config: str | None = None
     files: Mapping[str, str] | None = None

@@ -7,10 +7,11 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ...common.errors import QuestreeError
 from ...common.json_files import read_text
-from ...data import KNOWN_TASKS, KnownTask, Question, load_task, split_of
+from ...data import KNOWN_TASKS, Question, load_task, split_of
 from ...data.tasks import Row
 from ...metrics import contains, pattern_in
 from ...retrieval import Passage, Retriever
@@ -95,7 +96,7 @@ def _published(file: Path) -> list[Question]:
         if not rows:
             raise ValueError("it holds no question")
         return [
-            _question(task, Row(f"{file}, entry {number}", row), file.stem)
+            _question(task.read, Row(f"{file}, entry {number}", row), file.stem)
             for number, row in enumerate(rows, start=1)
             if row["answers"]
         ]
@@ -105,8 +106,8 @@ def _published(file: Path) -> list[Question]:
         ) from problem
 
 
-def _question(task: KnownTask, row: Row, name: str) -> Question:
-    fields = task.read(row)
+def _question(read: Any, row: Row, name: str) -> Question:
+    fields = read(row)
     wrong = [one for kind in ("hard_negative_ctxs", "negative_ctxs") for one in row.data.get(kind) or []]
     negatives = [{"title": one.get("title") or "", "text": one["text"]} for one in wrong]
     more = {"task": name, "style": "short", "split": split_of(name, fields["question"])}
