@@ -6,7 +6,7 @@ from typing import Any
 import dspy
 import pytest
 from fakes import ScriptedEngine
-from reliability.fuzz import ADAPTERS, SIGNATURES, demonstration_holds, reads_as_marker, value_of
+from reliability.fuzz import ADAPTERS, reads_as_marker, value_of
 
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
@@ -22,12 +22,6 @@ adapters = pytest.mark.parametrize("make", ADAPTERS.values(), ids=ADAPTERS)
 
 def shown_to(engine: ScriptedEngine) -> list[str]:
     return [message.text or "" for message in engine.requests[0].messages]
-
-
-@adapters
-@pytest.mark.parametrize("signature", SIGNATURES, ids=lambda one: one.__name__)
-def test_no_demonstration_brings_a_marker_into_a_prompt(signature, make):
-    assert demonstration_holds(signature, make(), EVIL)
 
 
 def test_what_is_sent_is_guarded_and_so_is_what_a_failure_keeps(scripted):
