@@ -146,18 +146,6 @@ class Asked:
         every = dict.fromkeys([self.missing_query(steps, passages), *lacking, self.words])
         return [query for query in every if normalise(query) not in asked]
 
-    def next_query(self, steps: Sequence[PathStep], passages: Sequence[Shown], before: Collection[str]) -> str | None:
-        """Return the query for the first fact that is missing and was not asked for; None where the model stops.
-
-        It stops when nothing is missing, when it takes too little for enough (``misjudges``), and when it has asked
-        for everything. Where it asks badly (``asks``), the whole question comes first.
-        """
-        missing = self.missing_queries(steps, passages, before)
-        if not missing or (before and self.judge.takes_for_enough(passages)):
-            return None
-        whole_first = self.words in missing and not self.judge.asks_well(passages)
-        return self.words if whole_first else missing[0]
-
 
 def read_steps(value: Any) -> list[PathStep]:
     """Return the steps of a field that is a chain; rows of another shape are left out."""

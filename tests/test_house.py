@@ -24,7 +24,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "programs": 7040,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
     "optimize": 4899,  # 4500
     "api": 4275,  # 3900
-    "simulate": 2665,  # 2100
+    "simulate": 2650,  # 2100
     "lm": 3042,  # 1900
     "data": 2693,  # 2700
     "common": 1350,  # 1200
@@ -33,7 +33,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "pages": 1015,
     "signatures": 1110,  # 1100
     "tests": 30906,  # 28000
-    "benchmarks": 3583,  # 3200, and image.py
+    "benchmarks": 3505,  # 3200, and image.py
 }
 
 

@@ -59,13 +59,21 @@ class Shapes:
 
     @cached_property
     def query(self) -> str | None:
-        """Return the query for what is missing and was not asked for."""
-        if self.solved.get(self.asked.words):
+        """Return the query for the first fact that is missing and was not asked for; None where the model stops.
+
+        It stops when nothing is missing, when it takes too little for enough (``misjudges``), and when it has asked
+        for everything. Where it asks badly (``asks``), the whole question comes first.
+        """
+        words, judge = self.asked.words, self.asked.judge
+        if self.solved.get(words):
             return None
         seen = self.shown or [Shown(place, text) for place, text in enumerate(self.solved, start=1)]
         # in a text that it writes, it searches for what it does not remember
         steps = self.known if "written" in self.prompt.values else self.found
-        return self.asked.next_query(steps, seen, self.made)
+        missing = self.asked.missing_queries(steps, seen, self.made)
+        if not missing or (self.made and judge.takes_for_enough(seen)):
+            return None
+        return words if words in missing and not judge.asks_well(seen) else missing[0]
 
     @property
     def answer(self) -> str:
