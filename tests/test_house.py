@@ -22,7 +22,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "retrieval": 8485,  # behind each, what the room is to have in the end: 7400, and linked/
     "evaluation": 5889,  # 5000
     "programs": 7040,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
-    "optimize": 4899,  # 4500
+    "optimize": 4890,  # 4500
     "api": 4275,  # 3900
     "simulate": 2650,  # 2100
     "lm": 3042,  # 1900

@@ -82,6 +82,7 @@ class Optimizer(BaseModel):
         Raises:
             QuestreeError: if what was made is no copy of the student, or the LM gives the optimizer no usable reply.
         """
+        # teleprompters and `dspy.Evaluate` take from the settings what they are not given
         patient = dspy.context(max_errors=PATIENCE, num_threads=job.concurrency)
         with changed_dspy(), proposals_with_care(self.name), patient:
             program = self._checked(self.make(student, job), student)

@@ -16,7 +16,7 @@ from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import alternate
 from ...programs.states import state_of
 from ..demonstrations import demonstrate, handwritten, read_lesson
-from .base import PATIENCE, Job, Optimizer
+from .base import Job, Optimizer
 
 
 class LabeledFewShot(Optimizer):
@@ -104,9 +104,7 @@ class BootstrapFewShot(Demonstrating):
 
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.BootstrapFewShot``."""
-        teleprompter = dspy.BootstrapFewShot(
-            metric=job.verdicts, max_rounds=self.max_rounds, max_errors=PATIENCE, **self.counts()
-        )
+        teleprompter = dspy.BootstrapFewShot(metric=job.verdicts, max_rounds=self.max_rounds, **self.counts())
         return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset)
 
 
@@ -131,9 +129,7 @@ class BootstrapRandomSearch(Demonstrating):
             metric=job.verdicts,
             max_rounds=self.max_rounds,
             num_candidate_programs=self.candidates,
-            num_threads=job.concurrency,
             stop_at_score=None if self.stop_at_score is None else round(100 * self.stop_at_score, 2),  # as it rounds
-            max_errors=PATIENCE,
             **self.counts(),
         )
         return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
@@ -156,11 +152,11 @@ class BootstrapOptuna(Demonstrating):
         """Bootstrap, and try what Optuna chooses, as ``dspy.BootstrapFewShotWithOptuna`` does without a seed."""
         import optuna
 
-        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, max_errors=PATIENCE, **self.counts())
+        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, **self.counts())
         teacher = job.teacher or student.reset_copy()
         taught = bootstrap.compile(student.reset_copy(), teacher=teacher, trainset=job.trainset)
         shown = {name: complete_demonstrations(predictor) for name, predictor in taught.named_predictors()}
-        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts, num_threads=job.concurrency)
+        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts)
 
         def score(trial: Any) -> float:
             """Return the score of the program with one of the demonstrations of each predictor that has some."""
@@ -217,9 +213,7 @@ class KnnFewShot(Optimizer):
 
 def _lesson(student: Program, example: dspy.Example, job: Job) -> Lesson | None:
     """Return what one training question teaches, or None if it was not answered well."""
-    teleprompter = dspy.BootstrapFewShot(
-        metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0, max_errors=PATIENCE
-    )
+    teleprompter = dspy.BootstrapFewShot(metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0)
     taught = teleprompter.compile(student, teacher=job.teacher, trainset=[example])
     demonstrations = {name: part["demos"] for name, part in taught.dump_state().items() if part["demos"]}
     inputs = {key: str(value) for key, value in example.inputs().items()}

@@ -20,7 +20,7 @@ from ...lm.guard import complete_demonstrations
 from ...lm.policy import RunPolicy
 from ...programs import Program
 from ..verdicts import Verdicts
-from .base import PATIENCE, Job, Optimizer
+from .base import Job, Optimizer
 from .dspy_changes import replaced
 from .few_shot import Demonstrating
 
@@ -58,8 +58,6 @@ class Mipro(Demonstrating):
             prompt_model=job.prompt_lm,
             auto=self.auto,
             num_candidates=self.candidates,
-            num_threads=job.concurrency,
-            max_errors=PATIENCE,
             seed=job.seed,
             init_temperature=self.init_temperature,
             **self.counts(),
@@ -94,7 +92,6 @@ class Simba(Optimizer):
             max_steps=self.steps,
             max_demos=self.max_demos,
             prompt_model=job.prompt_lm,
-            num_threads=job.concurrency,
         )
         teleprompter.strategies = [
             _about_what_ran(strategy)
@@ -173,7 +170,6 @@ class Gepa(Optimizer):
             reflection_minibatch_size=self.reflection_minibatch_size,
             reflection_lm=lm.copy(temperature=1.0) if lm.kwargs.get("temperature") == 0 else lm,
             use_merge=self.use_merge,
-            num_threads=job.concurrency,
             seed=job.seed,
         )
         return teleprompter.compile(student, trainset=job.trainset, valset=job.valset)
@@ -194,11 +190,11 @@ class InferRules(Demonstrating):
 
     def make(self, student: Program, job: Job) -> Any:
         """Compare copies of the bootstrapped program, each with other rules, as ``dspy.InferRules`` does."""
-        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, max_errors=PATIENCE, **self.counts())
+        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, **self.counts())
         bootstrapped = bootstrap.compile(student, teacher=job.teacher, trainset=job.trainset)
         inducing = RulesInductionProgram(self.rules, {"lm": job.prompt_lm} if job.prompt_lm else {})
         inducing.rng = Random(job.seed)
-        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts, num_threads=job.concurrency)
+        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts)
         candidates = (_with_rules(bootstrapped.deepcopy(), inducing) for _ in range(self.candidates))
         return max(candidates, key=lambda candidate: evaluate(candidate).score)
 
@@ -262,5 +258,5 @@ class Copro(Optimizer):
             depth=self.depth,
             init_temperature=self.init_temperature,
         )
-        silent = {"num_threads": job.concurrency, "display_progress": False, "display_table": False}
+        silent = {"display_progress": False, "display_table": False}
         return teleprompter.compile(student, trainset=job.trainset, eval_kwargs=silent)

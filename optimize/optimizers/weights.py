@@ -117,7 +117,7 @@ class BetterTogether(Training):
         """
         weights = BootstrapFinetune(exclude_demos=self.exclude_demos, train_kwargs=self.train_kwargs)
         optimizers: dict[str, Optimizer] = {"p": _PROMPTS[self.prompt_optimizer](), "w": weights}
-        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts, num_threads=job.concurrency)
+        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts)
         shuffling, trainset, lm = Random(job.seed), [*job.trainset], dspy.settings.lm
         student.set_lm(lm)
         tried = [(evaluate(student).score, student.deepcopy())]
