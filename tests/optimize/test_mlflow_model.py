@@ -160,9 +160,8 @@ def test_a_model_holds_the_package_s_code_and_names_what_that_needs(served, tmp_
 
 def test_what_came_from_an_index_is_named_by_its_version(monkeypatch):
     def distribution(origin):
-        return SimpleNamespace(
-            version="9.9", requires=["dspy", "ray; extra == 'cluster'"], read_text=lambda name: origin
-        )
+        needed = ["dspy", "ray; extra == 'cluster'"]
+        return SimpleNamespace(version="9.9", requires=needed, read_text=lambda name: origin)
 
     found = [distribution(None)]  # as the egg-info of a build is, which may stand before what is installed
     monkeypatch.setattr("questree.optimize.mlflow_model.distributions", lambda name: found)

@@ -18,7 +18,7 @@ from run_files import change, rows
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import OutOfBudgetError, RunPolicy
-from questree.optimize import compile, load, optimizer, trainings
+from questree.optimize import load, optimizer, trainings
 from questree.optimize.compilation import _track
 
 
@@ -155,9 +155,8 @@ def test_an_lm_that_was_trained_is_not_trained_again_if_the_run_ends_before_its_
         if progress.stage == "after":
             raise KeyboardInterrupt
 
-    finetune, examples = optimizer("bootstrap-finetune"), mini.examples(8, 2)
     with pytest.raises(KeyboardInterrupt):
-        compile(mini.program(), examples, mini.metric, optimizer=finetune, out=tmp_path, on_progress=stop)
+        mini.compiled("bootstrap-finetune", train=8, dev=2, out=tmp_path, on_progress=stop)
     first = trained(mini, tmp_path)
     assert (len(trainer.asked), first.compilation.lm.model) == (1, "simulated/trained-1")
     assert trained(mini, tmp_path).after == first.after
@@ -187,9 +186,8 @@ def test_a_failed_training_says_why_and_one_out_of_sight_is_looked_for_again(min
 
 def test_dspy_s_own_provider_of_openai_trains_and_is_waited_for(mini, tmp_path, monkeypatch):
     began: list[str] = []
-    job = SimpleNamespace(
-        id="ftjob-1", estimated_finish=None, status="running", fine_tuned_model="ft:gpt-4o-mini:org::1"
-    )
+    told = {"status": "running", "estimated_finish": None, "fine_tuned_model": "ft:gpt-4o-mini:org::1"}
+    job = SimpleNamespace(id="ftjob-1", **told)
 
     def create(*, model: str, training_file: str, hyperparameters: dict[str, Any]) -> Any:
         began.append(training_file)

@@ -23,15 +23,11 @@ PLACES = {
 @pytest.fixture(scope="session")
 def examples() -> list[ReadingExample]:
     """Eight questions: where is the amber? The amber lies by the basin."""
-    return [
-        ReadingExample(
-            thing,
-            f"where is the {thing}?",
-            (place,),
-            Passage(id=thing, title=thing, text=f"the {thing} lies by the {place}, at the sand of the wood."),
-        )
-        for thing, place in PLACES.items()
-    ]
+    found = []
+    for thing, place in PLACES.items():
+        lies = Passage(id=thing, title=thing, text=f"the {thing} lies by the {place}, at the sand of the wood.")
+        found.append(ReadingExample(thing, f"where is the {thing}?", (place,), lies))
+    return found
 
 
 @pytest.fixture(scope="session")
