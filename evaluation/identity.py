@@ -87,18 +87,18 @@ def reader_name(program: Program) -> str | None:
 
 def reader_facts(program: Program) -> dict[str, Any]:
     """Return the reader's name and threshold, because another threshold is another run; nothing without a reader."""
-    reader = getattr(program, "reader", None)
-    return {} if reader is None else _model_facts(reader)
+    return _model_facts(getattr(program, "reader", None))
 
 
 def duplicates_facts(program: Program) -> dict[str, Any]:
     """Return the name and threshold of the check of repeated queries; nothing for the one by words, or without one."""
-    check = getattr(program, "duplicates", None)
-    return {} if check is None or isinstance(check, ExactDuplicates) else _model_facts(check)
+    return _model_facts(getattr(program, "duplicates", None))
 
 
 def _model_facts(model: Any) -> dict[str, Any]:
     """Return name and threshold; of a model in a folder also its fingerprint: one that is trained further keeps it."""
+    if model is None or isinstance(model, ExactDuplicates):
+        return {}
     name = getattr(model, "name", None) or getattr(model, "__name__", type(model).__name__)
     trained = getattr(model, "fingerprint", None)
     facts = {"name": str(name), "threshold": getattr(model, "threshold", None)}

@@ -11,8 +11,9 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from shutil import copyfile
@@ -247,13 +248,14 @@ class WritableFile(RunFile):
         )
 
 
+@dataclass
 class _Writing:
     """Statements that are to be written together."""
 
-    def __init__(self, statements: Iterable[tuple[str, Sequence[Any]]], lasting: bool):
-        self.statements, self.lasting = list(statements), lasting
-        self.ended = False
-        self.error: sqlite3.Error | None = None
+    statements: Sequence[tuple[str, Sequence[Any]]]
+    lasting: bool
+    ended: bool = False
+    error: sqlite3.Error | None = None
 
 
 @contextmanager
