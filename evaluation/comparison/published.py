@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_SEARCHAIN = "Xu et al., WWW 2024, table 1"
-_TREE_OF_REVIEWS = "Li et al., 2024, table 2 (Tree of Reviews)"
-_BLENDFILTER = "Wang et al., 2024 (BlendFilter), k=5"
-
 
 class Published(NamedTuple):
     """One figure of a paper, in percent; task, metric and program by our names.
@@ -38,10 +34,18 @@ def published(task: str, programs: set[str]) -> list[Published]:
     return [figure for figure in _all() if figure.task in names and figure.program in programs]
 
 
-_TASKS = ("hotpotqa", "musique", "2wikimultihopqa", "strategyqa", "zsre", "trex", "fever", "eli5")
-_METRIC = {"strategyqa": "yes-no", "fever": "label", "eli5": "rouge-l"}
+class Paper(NamedTuple):
+    """A paper's table: a heading of tasks and metrics, and a line of figures for each program."""
 
-_SEARCHAIN_TABLE = """
+    source: str
+    model: str
+    retriever: str
+    table: str
+
+
+_SEARCHAIN = """
+program hotpotqa/cover-em musique/cover-em 2wikimultihopqa/cover-em strategyqa/yes-no \
+zsre/cover-em trex/cover-em fever/label eli5/rouge-l
 direct                     31.95  5.91 25.82 66.25 22.75 43.85 73.45 21.90
 auto-cot                   33.53 10.55 29.15 65.40 21.30 43.98 76.61 21.55
 cot                        35.04  9.46 30.41 65.83 22.36 44.51 76.98 21.79
@@ -62,8 +66,8 @@ dsp                        51.97 15.83 43.52 72.41 54.35 61.32 80.65 23.46
 searchain                  56.91 17.07 46.27 76.95 57.29 65.07 81.15 25.57
 """
 
-# EM and F1 of HotpotQA, 2WikiMultiHopQA and MuSiQue
-_TREE_OF_REVIEWS_TABLE = """
+_TREE_OF_REVIEWS = """
+program hotpotqa/em hotpotqa/f1 2wikimultihopqa/em 2wikimultihopqa/f1 musique/em musique/f1
 direct             40.6 52.2 38.4 47.6 25.9 36.0
 cot                39.6 53.3 42.2 51.8 24.0 36.8
 oner               40.2 53.6 32.6 42.4 26.2 37.4
@@ -76,34 +80,26 @@ chain-of-reviews   41.7 55.3 43.6 54.1 26.6 38.4
 tree-of-reviews    49.2 63.1 51.0 62.9 30.9 43.6
 """
 
-_BLENDFILTER_FIGURES = {
-    ("hotpotqa", "em"): 50.8,
-    ("hotpotqa", "f1"): 62.4,
-    ("2wikimultihopqa", "em"): 40.4,
-    ("2wikimultihopqa", "f1"): 47.0,
-    ("strategyqa", "yes-no"): 74.4,
-}
+_BLENDFILTER = """
+program hotpotqa/em hotpotqa/f1 2wikimultihopqa/em 2wikimultihopqa/f1 strategyqa/yes-no
+blendfilter 50.8 62.4 40.4 47.0 74.4
+"""
+
+_PAPERS = (
+    Paper("Xu et al., WWW 2024, table 1", "gpt-3.5-turbo", "ColBERTv2", _SEARCHAIN),
+    Paper("Li et al., 2024, table 2 (Tree of Reviews)", "gpt-4-1106-preview", "Contriever", _TREE_OF_REVIEWS),
+    Paper("Wang et al., 2024 (BlendFilter), k=5", "gpt-3.5-turbo-instruct", "ColBERTv2", _BLENDFILTER),
+)
 
 _ALONE = {"direct", "auto-cot", "cot", "self-consistency", "recite", "self-ask", "least-to-most", "plan-and-solve"}
 _WITHOUT_RETRIEVAL = _ALONE | {"searchain-without-retrieval"}
 
 
 def _all() -> Iterator[Published]:
-    for program, values in _rows(_SEARCHAIN_TABLE):
-        retriever = "" if program in _WITHOUT_RETRIEVAL else "ColBERTv2"
-        for task, value in zip(_TASKS, values, strict=True):
-            metric = _METRIC.get(task, "cover-em")
-            yield Published(_SEARCHAIN, "gpt-3.5-turbo", retriever, task, metric, program, value)
-    columns = [(task, metric) for task in ("hotpotqa", "2wikimultihopqa", "musique") for metric in ("em", "f1")]
-    for program, values in _rows(_TREE_OF_REVIEWS_TABLE):
-        retriever = "" if program in _WITHOUT_RETRIEVAL else "Contriever"
-        for (task, metric), value in zip(columns, values, strict=True):
-            yield Published(_TREE_OF_REVIEWS, "gpt-4-1106-preview", retriever, task, metric, program, value)
-    for (task, metric), value in _BLENDFILTER_FIGURES.items():
-        yield Published(_BLENDFILTER, "gpt-3.5-turbo-instruct", "ColBERTv2", task, metric, "blendfilter", value)
-
-
-def _rows(table: str) -> Iterator[tuple[str, list[float]]]:
-    for line in table.strip().splitlines():
-        program, *values = line.split()
-        yield program, [float(value) for value in values]
+    for paper in _PAPERS:
+        (_, *columns), *lines = (line.split() for line in paper.table.strip().splitlines())
+        for program, *figures in lines:
+            retriever = "" if program in _WITHOUT_RETRIEVAL else paper.retriever
+            for column, figure in zip(columns, figures, strict=True):
+                task, metric = column.split("/")
+                yield Published(paper.source, paper.model, retriever, task, metric, program, float(figure))
