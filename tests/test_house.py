@@ -20,7 +20,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 LINES = {  # all lines of Python: a budget that is only ever lowered, with room for a method, a retriever and a task
     "retrieval": 8485,  # behind each, what the room is to have in the end: 7400, and linked/
-    "evaluation": 5889,  # 5000
+    "evaluation": 5886,  # 5000
     "programs": 7040,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
     "optimize": 4890,  # 4500
     "api": 4275,  # 3900
@@ -32,7 +32,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "metrics": 1375,  # 1300
     "pages": 1015,
     "signatures": 1110,  # 1100
-    "tests": 30906,  # 28000
+    "tests": 30837,  # 28000
     "benchmarks": 3505,  # 3200, and image.py
 }
 
