@@ -23,14 +23,14 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "evaluation": 5886,  # 5000
     "programs": 7040,  # 6200, and evidence-chain; 40 lines of it are free: the room of one method
     "optimize": 4890,  # 4500
-    "api": 4275,  # 3900
+    "api": 4213,  # 3900
     "simulate": 2650,  # 2100
-    "lm": 3042,  # 1900
+    "lm": 3026,  # 1900
     "data": 2693,  # 2700
     "common": 1350,  # 1200
-    "service": 1916,  # with pages 2700
+    "service": 1910,  # with pages 2700
     "metrics": 1375,  # 1300
-    "pages": 1015,
+    "pages": 999,
     "signatures": 1110,  # 1100
     "tests": 30837,  # 28000
     "benchmarks": 3505,  # 3200, and image.py
