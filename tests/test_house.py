@@ -19,17 +19,17 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 
 LINES = {  # all lines of Python: a budget that is only ever lowered, with room for a method, a retriever and a task
-    "retrieval": 8485,  # behind each, what the room is to have in the end: 7400, and linked/
+    "retrieval": 8232,  # behind each, what the room is to have in the end: 7400, and linked/
     "evaluation": 5886,  # 5000
     "programs": 7040,  # 6200, and evidence-chain; 36 lines of it are free: the room of one method
     "optimize": 4890,  # 4500
     "api": 4213,  # 3900
     "simulate": 2650,  # 2100
     "lm": 3026,  # 1900
-    "data": 2693,  # 2700
+    "data": 2626,  # 2700
     "common": 1350,  # 1200
     "service": 1910,  # with pages 2700
-    "metrics": 1375,  # 1300
+    "metrics": 1369,  # 1300
     "pages": 999,
     "signatures": 1110,  # 1100
     "tests": 30837,  # 28000
