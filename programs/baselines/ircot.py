@@ -1,21 +1,16 @@
-"""IRCoT, and Adaptive-RAG, which answers by it where a question needs several searches."""
+"""IRCoT."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import dspy
 from pydantic import Field
 
-from ...lm.call import call
 from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.answers import AnswerStepByStep
 from ...signatures.knowledge import AnswerWithKnowledge
-from ...signatures.searches import JudgeSearchesNeeded
-from ..demonstrations import note
 from ..modules.answers import cited_answer
 from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered
@@ -82,42 +77,6 @@ class IRCoT(Program):
             last = tree.add_search(last, query, found, kept=collected)
         told = cited_answer(self.knowledge_answer, collected, **inputs)
         return answered(tree, *told, passages=collected, thoughts=thoughts)
-
-
-class Adaptive(IRCoT):
-    """Adaptive-RAG (Jeong et al., NAACL 2024, arXiv 2403.14403): no, one or many retrievals, by the question.
-
-    A classifier says how many searches a question needs (the paper's section 3.2): none, and it is answered from
-    memory; one, and it is answered from the passages found with it; several, and IRCoT answers it, as in the paper.
-    The paper trains a small model on which of the three strategies answered training questions; here the LM judges,
-    and compilation shows it judgements that led to right answers.
-    """
-
-    name = "adaptive"
-
-    def __init__(self, retriever: Retriever | None = None, settings: IRCoTSettings | None = None):
-        super().__init__(retriever, settings)
-        self.searches_needed = dspy.Predict(JudgeSearchesNeeded)
-        self.step_by_step_answer = dspy.Predict(AnswerStepByStep)
-
-    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Judge how many searches are needed, and answer by the strategy for that."""
-        question, inputs = tree.question, dict[str, Any](question=tree.question, answer_style=answer_style)
-        reply = call(self.searches_needed, **inputs)
-        note(reply, needed := str(reply.searches_needed))
-        if needed == "none":
-            answer, content, references = cited_answer(self.step_by_step_answer, [], **inputs)
-            tree.grow(None, query=question, answer=answer, source="lm")
-            return answered(tree, answer, content, references, searches_needed=needed)
-        if needed == "several":
-            prediction = super().reason(tree, answer_style)
-            prediction.searches_needed = needed
-            return prediction
-        found = self.retrieve(question, self.settings.k)
-        last = tree.add_search(None, question, found)
-        answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
-        tree.update(last, answer=answer, source="completed" if found else "lm")
-        return answered(tree, answer, content, references, searches_needed=needed)
 
 
 def one_a_title(passages: list[Passage]) -> list[Passage]:
