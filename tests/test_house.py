@@ -33,7 +33,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "pages": 999,
     "signatures": 1110,  # 1100
     "tests": 30837,  # 28000
-    "benchmarks": 3505,  # 3200, and image.py
+    "benchmarks": 3503,  # 3200, and image.py
 }
 
 

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -35,10 +36,7 @@ def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]
         place = folder / kind
         if kind != "bm25":
             build_index(MINI_CORPUS, place, kind=kind, **options)
-        yield (
-            f"bytes of an index, {kind}",
-            corrupt(place, given.bytes, given.seed, lambda place=place: load_index(place)),
-        )
+        yield f"bytes of an index, {kind}", corrupt(place, given.bytes, given.seed, partial(load_index, place))
     yield "bytes of the LM cache", corrupt_replies(folder / "replies", 10 * given.bytes, given.seed)
 
 

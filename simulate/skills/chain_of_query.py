@@ -52,7 +52,7 @@ def revise_chain(asked: Asked) -> Values:
         return {"rest": []}
     solved, templates = asked.steps("solved"), asked.mind.outline(asked.question)
     answers = _align(templates, [*solved, PathStep(asked.prompt.given("failed_query"))])
-    rows = _laid_out(asked, templates, answers, before=len(solved)) if answers else ()
+    rows: Iterable[LaidOut] = _laid_out(asked, templates, answers, before=len(solved)) if answers else ()
     return {"rest": _as_recalled(asked, rows)}
 
 
@@ -108,7 +108,7 @@ def _go_on(asked: Asked, solved: PathStep) -> Chain:
     templates = asked.mind.outline(asked.question)
     answers = _align(templates, [*asked.steps("solved"), solved])
     if not answers:  # it asked something else, such as the whole question: breaking that down is all that is left
-        chain = [] if solved.answer else _as_believed(_plan(asked))
+        chain: Chain = [] if solved.answer else _as_believed(_plan(asked))
         return chain if len(chain) > 1 else []
     return _as_believed(_laid_out(asked, templates, answers, flaw=_find_flaw(asked)))
 
