@@ -63,7 +63,7 @@ class CallEnded(Event):
         return f"{self.signature}: {self.spent.tokens_in} tokens in, {self.spent.tokens_out} out"
 
 
-class Progress(StatusMessage):
+class ProgressMessage(StatusMessage):
     """An event as ``dspy.streamify`` passes it on: ``message`` is a line to show, ``event`` the event itself."""
 
     def __init__(self, event: Event):
@@ -137,9 +137,9 @@ def tell(event: Event) -> None:
         # on a thread of the user's own DSPy sends nothing; after the reader has left, nobody takes it
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             if on_loop():
-                awaited(stream.send(Progress(event)))
+                awaited(stream.send(ProgressMessage(event)))
             else:
-                anyio.from_thread.run(stream.send, Progress(event))
+                anyio.from_thread.run(stream.send, ProgressMessage(event))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from .html import STATIC as STATIC
 from .html import as_html as as_html
 from .question_page import answer_page as answer_page
+from .trees import DrawnStep as DrawnStep
 from .trees import Reasoning as Reasoning
-from .trees import Step as Step
 from .trees import passage_marked as passage_marked
 from .trees import reasoning as reasoning

@@ -16,7 +16,7 @@ Marked = list[tuple[str, bool]]
 """A text in pieces, each with whether it is marked."""
 
 
-class Step(NamedTuple):
+class DrawnStep(NamedTuple):
     """A node as it is drawn.
 
     Attributes:
@@ -36,7 +36,7 @@ class Step(NamedTuple):
     mark: str
     source: int | None
     passage: Marked
-    branches: Sequence[Sequence[Step]] = ()
+    branches: Sequence[Sequence[DrawnStep]] = ()
     forgone: str = ""
 
 
@@ -50,8 +50,8 @@ class Reasoning(NamedTuple):
         is_path: whether each step follows from the one before it, so that a line can be drawn.
     """
 
-    steps: Sequence[Step]
-    beside: Sequence[Sequence[Step]]
+    steps: Sequence[DrawnStep]
+    beside: Sequence[Sequence[DrawnStep]]
     forgone: str
     is_path: bool
 
@@ -80,13 +80,13 @@ def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growin
         if branch := [node for node in _branch(root, under) if not _asked_anew(node, steps)]:
             at.setdefault(next(beside, next(above, None)), []).append(branch)
 
-    def drawn(node: Node) -> Step:
+    def drawn(node: Node) -> DrawnStep:
         mark = "full" if node.support or is_judged(node) else "half" if node.answer else "open"
         told = node.passage if mark == "full" else None
         shown, source = (passage_marked(told.text, [node.support]), numbers.get(told.id)) if told else ([], None)
-        return Step(node, node_view(node, tree), tone_of(node), mark, source, shown)
+        return DrawnStep(node, node_view(node, tree), tone_of(node), mark, source, shown)
 
-    def branches(id: int | None) -> list[list[Step]]:
+    def branches(id: int | None) -> list[list[DrawnStep]]:
         return [[drawn(node) for node in branch] for branch in at.get(id, [])]
 
     lines = {id: given_up(found) for id, found in at.items()}
@@ -132,8 +132,8 @@ class StepPair(NamedTuple):
             which one judges passages), or only.
     """
 
-    left: Step | None
-    right: Step | None
+    left: DrawnStep | None
+    right: DrawnStep | None
     how: str
 
 
@@ -150,12 +150,12 @@ def aligned(left: Reasoning, right: Reasoning) -> list[StepPair]:
     return rows + [StepPair(None, step, "only") for step in waiting]
 
 
-def _planned(step: Step) -> str:
+def _planned(step: DrawnStep) -> str:
     """Return a step's query as it was planned."""
     return " ".join((step.node.template or step.node.query).casefold().split())
 
 
-def _difference(left: Step, right: Step, *, parted: bool) -> str:
+def _difference(left: DrawnStep, right: DrawnStep, *, parted: bool) -> str:
     if is_judged(left.node) != is_judged(right.node):
         return "both"
     if left.view == right.view:

@@ -31,7 +31,7 @@ class Compared(NamedTuple):
         return _SPAN.split(self.value)
 
 
-class Comparison(NamedTuple):
+class ValueComparison(NamedTuple):
     """What a question compares, and what it asks for.
 
     Attributes:
@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
     of: list[Compared]
 
 
-def read_comparison(lines: Sequence[str]) -> Comparison | None:
+def read_comparison(lines: Sequence[str]) -> ValueComparison | None:
     """Return a comparison that an LM wrote as lines: "latest", "The Red Barge: 1975" …; None if it wrote none."""
     asks = lines[0].strip(" .:").lower() if lines else ""
     of = [
@@ -51,10 +51,10 @@ def read_comparison(lines: Sequence[str]) -> Comparison | None:
         for name, sep, value in (line.rpartition(": ") for line in lines[1:])
         if sep
     ]
-    return Comparison(asks, of) if asks in (*_FIRST, *_LAST, "same") and 1 < len(of) == len(lines) - 1 else None
+    return ValueComparison(asks, of) if asks in (*_FIRST, *_LAST, "same") and 1 < len(of) == len(lines) - 1 else None
 
 
-def settle(answer: str, comparison: Comparison) -> str:
+def settle(answer: str, comparison: ValueComparison) -> str:
     """Return the answer; if the values of a comparison make it another one of the compared things, that one."""
     result = outcome(comparison)
     if result is None:
@@ -66,7 +66,7 @@ def settle(answer: str, comparison: Comparison) -> str:
     return result if names_other else answer
 
 
-def outcome(comparison: Comparison) -> str | None:
+def outcome(comparison: ValueComparison) -> str | None:
     """Return the name of a thing, yes or no; None if the values cannot be compared.
 
     "same" is told of dates, of numbers, and of names that are equal: different names may mean the same.

@@ -43,7 +43,7 @@ class FoundPassage(BaseModel):
     text: str
 
 
-class Answer(BaseModel):
+class FoundAnswer(BaseModel):
     """An answer whose marks ``[n]`` stand for the n-th reference."""
 
     answer: str
@@ -75,10 +75,10 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
         context: Context[Any, Any],
         program: Annotated[str, program_names] = service.names[0],
         answer_style: AnswerStyle = "short",
-    ) -> Answer:
+    ) -> FoundAnswer:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
         asked = await _answered(service, context, question, program, answer_style)
-        return Answer(answer=asked.answer, final_content=asked.told, references=shown(asked.references))
+        return FoundAnswer(answer=asked.answer, final_content=asked.told, references=shown(asked.references))
 
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:

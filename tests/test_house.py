@@ -1,6 +1,7 @@
 """The house: which folders there are, how many files, how long the README."""
 
 import ast
+from collections import Counter
 
 import pytest
 from house import FOLDERS, PACKAGES, ROOMS, ROOT, package_files
@@ -56,3 +57,9 @@ def test_exports_are_written_once(room):
         if isinstance(node, ast.Assign) and "__all__" in {ast.unparse(target) for target in node.targets}
     ]
     assert twice == []
+
+
+def test_no_two_classes_share_a_name():
+    trees = [ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in package_files()]
+    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []

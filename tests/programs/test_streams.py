@@ -12,7 +12,7 @@ from tiny_world import QUESTIONS, RIVER, SURE, TitleRetriever
 
 import questree
 from questree.lm.failure import counting_failures
-from questree.lm.progress import Progress
+from questree.lm.progress import ProgressMessage
 from questree.programs import ReasoningTree, build
 from questree.simulate import simulated_lm
 
@@ -105,7 +105,7 @@ def test_dspy_s_streams_carry_the_events_as_status_messages():
     async def read() -> list[object]:
         return [value async for value in program(question=RIVER.question)]
 
-    told = [value for value in asyncio.run(read()) if isinstance(value, Progress)]
+    told = [value for value in asyncio.run(read()) if isinstance(value, ProgressMessage)]
     assert {one.event.kind for one in told} == {"node_grown", "node_changed", "searching", "call_begun", "call_ended"}
     assert any("Franz Kafka" in one.message for one in told)
 
