@@ -198,8 +198,11 @@ def checked(model: type[Model], given: dict[str, Any]) -> Model:
     try:
         return model(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors())
-        raise QuestreeError(f"These settings do not fit: {problems}") from None
+        faults = [
+            f"{'.'.join(map(str, e['loc']))}: {e['msg'].removeprefix('Value error, ')} (got {e['input']!r})"
+            for e in error.errors()
+        ]
+        raise QuestreeError(f"These settings do not fit: {'; '.join(faults)}") from None
 
 
 GROUPS = {

@@ -65,7 +65,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         lines = read_text(path).split("\n")
     except (OSError, ValueError) as error:
-        raise QuestreeError(f"Cannot read questions from {path}: {error}") from error
+        raise QuestreeError(
+            f"Cannot read questions from {path}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

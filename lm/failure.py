@@ -115,7 +115,8 @@ class CannotAskError(QuestreeError):
     def __init__(self, error: CallFailedError):
         cause = error.__cause__  # the caller's own address, which no record or page shows
         why = first_line(cause) if isinstance(cause, LMError) else error.failure.message
-        super().__init__(f"No question can be asked: {why}")
+        advice = ". Does the server run, and is its address right?" if error.failure.cause == "unreachable" else ""
+        super().__init__(f"No question can be asked: {why}{advice}")
 
 
 _COUNTING = "questree_counts_failures"  # a setting of DSPy's goes where its LM goes

@@ -60,7 +60,7 @@ def index(
 
     named = kind != "auto"
     refuse(
-        ((out is None) == (engine is None), "name where the index shall be: --out FOLDER, or --engine ADDRESS"),
+        ((out is None) == (engine is None), "name one place for the index: --out FOLDER, or --engine ADDRESS"),
         (
             add and (overwrite or checkpoint or values or named),
             "an index is added to as it was built: leave out --kind, --checkpoint, --set, --overwrite",

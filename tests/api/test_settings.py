@@ -82,7 +82,7 @@ def test_a_faulty_file_is_named_with_what_is_wrong(tmp_path, content, said):
 
 def test_workers_without_a_cluster_are_refused():
     assert run_settings(on="ray", workers=2).workers == 2
-    with pytest.raises(QuestreeError, match=r"workers: .*name it with --on, or leave --workers out \(got 2\)"):
+    with pytest.raises(QuestreeError, match=r"workers: they are .*name it with --on, or leave --workers out \(got 2\)"):
         run_settings(workers=2)
 
 

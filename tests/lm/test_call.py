@@ -180,7 +180,7 @@ def test_each_failure_of_the_lm_has_its_cause(scripted, error, cause):
     ("error", "said"),
     [
         (lm15.AuthError("bad key"), "bad key"),
-        (lm15.TransportError("failed to connect to 127.0.0.1:9"), "failed to connect to 127.0.0.1:9"),
+        (lm15.TransportError("failed to connect to 127.0.0.1:9"), r"failed to connect to 127.0.0.1:9\. Does .*\?"),
     ],
 )
 def test_what_no_question_can_survive_is_raised_before_the_first_reply(scripted, error, said):

@@ -1,7 +1,6 @@
 """The text of every predictor's prompt stands in tests/prompts, so that a change of a prompt is seen in review.
 
-After a change that is meant, and then read the diff:
-``QUESTREE_WRITE_PROMPTS=1 .venv/bin/python -m pytest tests/programs/test_prompts.py``.
+After a change that is meant, `WRITE` writes them anew; then read the diff.
 """
 
 import os
@@ -16,6 +15,7 @@ from questree.signatures.reader import RankPassages
 from questree.signatures.subquestions import RestateQuestion
 
 FOLDER = Path(__file__).resolve().parents[1] / "prompts"
+WRITE = "QUESTREE_WRITE_PROMPTS=1 .venv/bin/python -m pytest tests/programs/test_prompts.py"
 
 
 def programs():
@@ -45,7 +45,7 @@ def test_every_prompt_is_the_one_that_was_reviewed(signatures):
             (FOLDER / f"{name}.txt").write_text(text, encoding="utf-8")
     reviewed = {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.txt")}
     prompts = {name: signatures.get(name) for name in reviewed}  # one that is new is written by the same command
-    assert prompts == reviewed, "a prompt has changed; if that is meant, write it anew (see above) and read the diff"
+    assert prompts == reviewed, f"a prompt has changed; if that is meant: {WRITE}, and read the diff"
 
 
 def test_demonstrations_stand_in_the_prompt_and_a_diff_shows_them():
