@@ -15,7 +15,7 @@ _INSTANT = 0.1  # seconds
 
 
 def once_an_instant(handle: Handler) -> Handler:
-    """Return a handler of signals that handles those once that come in the same instant.
+    """Return a handler that passes on the first of several signals that come in the same instant.
 
     What started a command may pass on the Ctrl-C that the terminal sent to both. A second `KeyboardInterrupt` that
     comes while the first one unwinds can break the locks of Python's own threading and logging.

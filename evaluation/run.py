@@ -64,8 +64,8 @@ Asking = Callable[[dspy.Example], tuple[Record, list[EpisodeStep]]]
 """Asks a question; returns its record, whatever happens in it, and what was asked for it outside the program."""
 
 Answerers = Callable[[Program], Asking]
-"""Other processes that answer questions: gives what asks a program there, which is called on several threads and waits
-for the answer. Everything else of a run is done in this process."""
+"""Gives, for a program, what asks it in other processes: that is called on several threads, and waits for the answer.
+Everything else of a run is done in this process."""
 
 
 class Interrupted(KeyboardInterrupt):

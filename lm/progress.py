@@ -104,7 +104,7 @@ def listener() -> Listener | None:
 
 
 def is_told() -> bool:
-    """Return whether anybody listens, or the log does."""
+    """Return whether an event has to be told: to a listener, a stream or the log."""
     return bool(_listener.get() or dspy.settings.send_stream) or logger.isEnabledFor(logging.INFO)
 
 

@@ -111,7 +111,7 @@ def _built(
     links: bool,
     **how: Any,
 ) -> str:
-    """Make the index in a folder, or add to it where nothing is said of a new one; return what is said of it."""
+    """Make the index in a folder, or add to it; return what the user is told."""
     from rich.filesize import decimal
 
     from ..retrieval import add_to_index, build_index, read_manifest
@@ -137,7 +137,7 @@ def _built(
 def _uploaded(
     source: "CorpusSource", engine: str, settings: dict[str, Any], new: dict[str, Any] | None, progress: "Report"
 ) -> str:
-    """Make the collection of Qdrant, or add to it where nothing is said of a new one; return what is said of it."""
+    """Make the collection of Qdrant, or add to it; return what the user is told."""
     from ..common.registry import settings_of
     from ..retrieval.qdrant import upload
     from ..retrieval.qdrant.layout import QdrantSettings

@@ -214,7 +214,7 @@ def _with_rules(program: Program, inducing: RulesInductionProgram) -> Program:
 
 
 def _rules(predictor: dspy.Predict, inducing: RulesInductionProgram) -> str:
-    """Return rules that the demonstrations follow, or as many of them as the LM's window holds; none where none are."""
+    """Return rules that the demonstrations follow, as many of them as the LM's window holds; "" without any."""
     shown = complete_demonstrations(predictor)
     while shown:
         try:

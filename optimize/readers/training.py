@@ -93,10 +93,10 @@ def train_reader(
     loop = TrainingLoop(usable, dev, out, encoder, settings, facts or {}, tracked)
     with alone_in(folder, "the training"):
         if (folder / _FILE).exists():
-            there = _KIND.read(folder / _FILE, dict)
-            check_same(
-                str(folder), there | {"passages": about["passages"]}, about
-            )  # the questions' digest tells enough
+            there = _KIND.read(folder / _FILE, dict) | {
+                "passages": about["passages"]
+            }  # the questions' digest tells them
+            check_same(str(folder), there, about)
         else:
             write_atomically(folder / _FILE, json.dumps(about, indent=2, ensure_ascii=False))
         loop.resume(minutes, on_progress)

@@ -29,8 +29,8 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield ``ID-0``, ``ID-1`` …; nothing for an article without text."""
     article = read_line(_Article, line)
     words = _words(article.title, article.text)
-    for number, some in enumerate(batched(words, WORDS)):
-        yield passage_of(f"{article.id}-{number}", " ".join(some), article.title)
+    for part, some in enumerate(batched(words, WORDS)):
+        yield passage_of(f"{article.id}-{part}", " ".join(some), article.title)
 
 
 def _words(title: str, paragraphs: list[str]) -> list[str]:
