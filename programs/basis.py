@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -120,8 +121,9 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
     """Return what an answer rests on; None without an answer.
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
-    of which it was not sure. Other answers rest on passages if a cited one names the answer, or if it is a yes, a no, a
-    label or a paragraph and any passage is cited; else on memory.
+    of which it was not sure. Other answers rest on passages if a cited one names the answer, or cited ones each part of
+    an answer that names several things, or if it is a yes, a no, a label or a paragraph and any passage is cited; else
+    on memory.
     """
     if not answer:
         return None
@@ -129,8 +131,11 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
     if steps:
         last = steps[-1]
         return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
-    named = any(stands_in(f"{passage.title} {passage.text}", answer) for passage in references)
-    return "passages" if named or (is_closed(answer) and references) else "memory"
+    texts = [f"{passage.title} {passage.text}" for passage in references]
+    named = any(stands_in(text, answer) for text in texts)  # "Trinidad and Tobago" is one name
+    parts = [part for part in _BETWEEN.split(answer) if part.strip()]
+    named = named or all(any(stands_in(text, part) for text in texts) for part in parts)
+    return "passages" if texts and (named or is_closed(answer)) else "memory"
 
 
 def is_closed(answer: str) -> bool:
@@ -139,6 +144,7 @@ def is_closed(answer: str) -> bool:
 
 
 _PHRASE = 12  # words
+_BETWEEN = re.compile(r"[,;]\s+(?:(?:and|or|as well as)\s+)?|\s+(?:and|or|as well as|&)\s+|\s*/\s*")  # the parts
 _CLOSED = {"yes", "no", "supports", "refutes", "not enough info"}
 
 

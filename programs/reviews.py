@@ -109,12 +109,12 @@ class Reviewing(Program):
             further = rejected_on_topic(tree) if ours else []
             passages = passages_within(distinct([relevant_passages(tree), further]), settings.evidence_tokens)
         alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
-        answer, content, references = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
+        told = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )
         limit = settings.max_passages
-        found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
-        return answered(tree, answer, content, references, passages=found, evidence=pool)
+        found = ranked_passages(pool, told.content, limit, self.similarity) if pool else passages[:limit]
+        return answered(tree, *told, passages=found, evidence=pool)
 
     @property
     def similarity(self) -> Similarity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 
 
 class Fact(BaseModel):
@@ -30,12 +30,12 @@ class ReadEvidence(QuestionInputs):
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc="read before, with the passage that says each, or (recalled). List those that you need again, word for "
-        "word; they need no quote"
+        desc='read before; list those that you need again, in the same words. "… [2]" is proven: give passage 2 and no '
+        'quote. "… (unproven)" was recalled, or its quote does not say it'
     )
     passages: list[str] = passages_field("those that known facts cite, and what the searches found")
     queries: list[str] = dspy.InputField(desc="searched for so far")
-    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, answer with what there is")
+    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none, and answer with what there is")
     evidence: list[Fact] = dspy.OutputField(
         desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'
     )
@@ -48,8 +48,8 @@ class ReadEvidence(QuestionInputs):
         desc="queries, made at the same time: each complete in itself, with the names that passages gave; empty if "
         "passages say every fact"
     )
-    answer: str = answer_field()
-    sure: bool = dspy.OutputField(desc="False if the answer is a guess")
+    answer: str = answer_field("empty if you write searches; else ")
+    sure: bool = sure_field()
 
 
 class ConfirmAnswer(dspy.Signature):

@@ -153,7 +153,7 @@ PLANS = ("PlanChain", "PlanSureChain", "PlanWholeChain", "SplitQuestion", "PlanS
 STEPS: dict[str, Callable[[AnnotatedLesson], Shown]] = {"CheckStep": _check, "ReadPassage": _read}
 """What a lesson shows of each fact."""
 ANSWERS: dict[str, Callable[[AnnotatedLesson], Shown]] = {
-    **dict.fromkeys(("AnswerWithKnowledge", "AnswerFromPassages", "FuseParagraphs"), _find),
+    **dict.fromkeys(("AnswerWithKnowledge", "AnswerOrGuess", "AnswerFromPassages", "FuseParagraphs"), _find),
     **dict.fromkeys(("ReadEvidence", "JudgePassages"), _find),
     **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
     **dict.fromkeys(("ReviewParagraphs", "ReviewParagraphsCoT"), _review),

@@ -144,7 +144,7 @@ def told_by(piece: Evidence, question: str) -> CitedAnswer | None:
     """Return the answer of one piece of evidence, told by its facts with their marks; None where no mark holds."""
     told = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
     content, references = settle_marks(told, list(piece.passages), supported_by(question))
-    return (piece.answer, content, references) if references else None
+    return CitedAnswer(piece.answer, content, references) if references else None
 
 
 def _assertion(piece: Evidence, numbers: list[int]) -> Assertion:

@@ -67,7 +67,7 @@ def test_a_fact_that_was_proven_before_needs_no_quote_again(ask):
     again = {"fact": f"{PAINTED['fact']} [1]", "passage": 0, "quote": ""}  # copied with its tag
     unproven = {**DIED, "passage": 1, "quote": "The Red Barge is a painting"}
     prediction, asked, _ = ask(reads(PAINTED, unproven, missing=DEATH), reads(again, DIED))
-    assert "Brenka Ostal died in Orvane. (not in its quote)" in asked[1].text
+    assert "Brenka Ostal died in Orvane. (unproven)" in asked[1].text
     assert prediction.final_content.startswith("The Red Barge was painted by Brenka Ostal [1]. Brenka Ostal died")
 
 
