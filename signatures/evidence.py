@@ -30,12 +30,12 @@ class ReadEvidence(QuestionInputs):
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc='read before; list those that you need again, in the same words. "… [2]" is proven: give passage 2 and no '
-        'quote. "… (unproven)" was recalled, or its quote does not say it'
+        desc='read before; list again those that you need, in the same words. "… [2]" is proven: passage 2, no quote. '
+        '"… (unproven)" was recalled, or its quote does not say it'
     )
     passages: list[str] = passages_field("those that known facts cite, and what the searches found")
     queries: list[str] = dspy.InputField(desc="searched for so far")
-    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none, and answer with what there is")
+    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none")
     evidence: list[Fact] = dspy.OutputField(
         desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'
     )
@@ -45,7 +45,7 @@ class ReadEvidence(QuestionInputs):
         'has two dates: ["longest", "Ada Hale: 1879 to 1951", "Jo Rey: 1880 to 1944"]'
     )
     searches: list[str] = dspy.OutputField(
-        desc="queries, made at the same time: each complete in itself, with the names that passages gave; empty if "
+        desc="queries, made at once: each complete in itself, with the names that passages gave; empty if "
         "passages say every fact"
     )
     answer: str = answer_field("empty if you write searches; else ")

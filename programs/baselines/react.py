@@ -75,8 +75,8 @@ class ReAct(Program):
             found = self.retrieve(query, k)
             last = tree.add_search(last, query, found)
             passages = distinct([passages, found])
-            numbers = numbers_of(passages)
-            told = "".join(f"[{numbers[one.id]}]" for one in found) or "nothing found"
+            numbers = ", ".join(str(numbers_of(passages)[one.id]) for one in found)
+            told = f"passages {numbers}" if found else "nothing found"
             trajectory = [*trajectory, thought, search_in_text(query, told)]
         return None, trajectory, passages
 
@@ -98,7 +98,7 @@ class ReAct(Program):
             trajectory=trajectory,
             searches_left=searches_left,
         )
-        note(reply, "search" if query_or_none(reply.search) else "answer")
+        note(reply, "searches" if query_or_none(reply.search) else "answers")
         return reply
 
     def told(self, tree: ReasoningTree, reply: dspy.Prediction, passages: list[Passage]) -> dspy.Prediction:
