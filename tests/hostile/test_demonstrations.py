@@ -1,7 +1,6 @@
 """Demonstrations are other people's text too: rows of a task, replies, what a file holds. They are guarded as it is."""
 
 import re
-from typing import Any
 
 import dspy
 import pytest

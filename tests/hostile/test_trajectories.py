@@ -30,7 +30,7 @@ class Finds(Retriever):
 
 
 class CopyingEngine(ScriptedEngine):
-    """Copies the passages and the trajectory, without the adapter's own markers and with JSON undone, before a reply."""
+    """Copies the passages and the trajectory, without the adapter's markers and with JSON undone, before a reply."""
 
     def __init__(self, adapter):
         super().__init__([])
