@@ -68,6 +68,8 @@ def test_a_correction_tells_what_was_recalled():
         ([READ, GUESSED], "Sweden", [IKEA], "guess", "A guess"),
         ([RECALLED], "Sweden", [], "memory", "From the model’s memory alone"),
         ([READ, {}], "", [IKEA], None, "No answer found"),
+        ([READ, {"found": (SWEDEN,)}], "Norway", [IKEA], "guess", "A guess"),
+        ([READ, {"found": (SWEDEN,)}], "NOT ENOUGH INFO", [IKEA], "passages", "Partly from the model’s memory"),
         ([], "Sweden", [IKEA], "passages", "Supported by 1 passage"),
         ([], "Norway", [IKEA], "memory", "No cited passage names the answer"),
         ([], "Kebnekaise and IKEA", [IKEA, SWEDEN], "passages", "Supported by 2 passages"),
