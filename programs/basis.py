@@ -121,9 +121,9 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
     """Return what an answer rests on; None without an answer.
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
-    of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest on passages if a cited one names the answer, or cited ones each part of
-    an answer that names several things, or if it is a yes, a no, a label or a paragraph and any passage is cited; else
-    on memory.
+    of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest
+    on passages if a cited one names the answer, or cited ones each part of an answer that names several things, or if
+    it is a yes, a no, a label or a paragraph and any passage is cited; else on memory.
     """
     if not answer:
         return None

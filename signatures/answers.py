@@ -60,7 +60,7 @@ def answer_field(unless: str = "") -> Any:
 
 def sure_field() -> Any:
     """Make the output field by which the LM says whether it guesses; it stands after the answer."""
-    return dspy.OutputField(desc="False if the answer is a guess")
+    return dspy.OutputField(desc="False if you guess")
 
 
 class QuestionInputs(dspy.Signature):

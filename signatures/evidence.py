@@ -30,10 +30,10 @@ class ReadEvidence(QuestionInputs):
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc='read before; list again those that you need, in the same words. "… [2]" is proven: passage 2, no quote. '
-        '"… (unproven)" was recalled, or its quote does not say it'
+        desc="read before; list again what you need, word for word but for its end. It ends in [2] if passage 2 proves "
+        "it: give passage 2 and no quote. Else in (unproven): recalled, or not in its quote"
     )
-    passages: list[str] = passages_field("those that known facts cite, and what the searches found")
+    passages: list[str] = passages_field("of known facts, and found by the searches")
     queries: list[str] = dspy.InputField(desc="searched for so far")
     searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none")
     evidence: list[Fact] = dspy.OutputField(
@@ -45,10 +45,9 @@ class ReadEvidence(QuestionInputs):
         'has two dates: ["longest", "Ada Hale: 1879 to 1951", "Jo Rey: 1880 to 1944"]'
     )
     searches: list[str] = dspy.OutputField(
-        desc="queries, made at once: each complete in itself, with the names that passages gave; empty if "
-        "passages say every fact"
+        desc="queries, made at once: each complete in itself, with the names that passages gave; may be empty"
     )
-    answer: str = answer_field("empty if you write searches; else ")
+    answer: str = answer_field("empty if you search; else ")
     sure: bool = sure_field()
 
 

@@ -23,8 +23,8 @@ class AnswerWithKnowledge(QuestionInputs):
 class AnswerOrGuess(AnswerWithKnowledge):
     """Answer the question step by step from the passages, and from what you know where they are silent. Where the
     question can be read in several ways, take the one that the passages answer.
-    Right after the words that a passage says, write its number as a mark: [2]. What you know or conclude yourself has
-    no mark. Say so where you guess.
+    Right after the words that a passage says, write its number as a mark: [2]. What you know, conclude or guess has no
+    mark; say where you guess.
     """
 
     sure: bool = sure_field()

@@ -30,7 +30,7 @@ class AnswerByActing(QuestionInputs):
 
     passages: list[str] = passages_field("found so far", "may be empty")
     trajectory: list[str] = dspy.InputField(desc="your thoughts, and your searches with what each found")
-    searches_left: int = dspy.InputField(desc="at 0, answer")
+    searches_left: int = dspy.InputField(desc="at 0, search no more")
     next_thought: str = dspy.OutputField(desc="what is known, and what is missing")
     search: str = dspy.OutputField(desc="one query, complete in itself; empty if you answer")
     final_content: str = dspy.OutputField(
