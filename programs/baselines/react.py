@@ -98,7 +98,8 @@ class ReAct(Program):
             trajectory=trajectory,
             searches_left=searches_left,
         )
-        note(reply, "searches" if query_or_none(reply.search) else "answers")
+        searches = query_or_none(reply.search) is not None
+        note(reply, "searches" if searches else "answers", exemplary=searches == (not reply.answer))
         return reply
 
     def told(self, tree: ReasoningTree, reply: dspy.Prediction, passages: list[Passage]) -> dspy.Prediction:

@@ -103,7 +103,7 @@ class EvidenceReading(StepModule):
         judged = [Judgement([passage], True) for passage in shown if passage.id in told]
         pairs = zip(facts, (first_of([said.passage], shown) for said in given), strict=True)
         sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
-        note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
+        note(reply, "asks for more" if missing else "ends", judged, exemplary=sound and not (missing and reply.answer))
         return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 

@@ -204,9 +204,18 @@ def test_a_reply_of_a_hundred_facts_is_cut(ask):
     assert len(ask(reads(*facts), found=[OSTAL])[0].tree.nodes) == 21
 
 
-@pytest.mark.parametrize(("passage", "exemplary"), [(2, True), (1, False)])
-def test_a_reading_that_numbers_a_passage_wrongly_is_no_demonstration(ask, passage: int, exemplary: bool):
+@pytest.mark.parametrize(
+    ("passage", "missing", "answer", "exemplary"),
+    [(2, [], "Orvane", True), (1, [], "Orvane", False), (2, ["boats"], "Orvane", False), (2, ["boats"], "", True)],
+)
+def test_a_reading_that_numbers_a_passage_wrongly_or_answers_while_it_searches_is_no_demonstration(
+    ask, passage: int, missing: list[str], answer: str, exemplary: bool
+):
     with dspy.context(trace=[]):
-        ask(reads({**DIED, "passage": passage}), found=ALL)
-        (step,) = dspy.settings.trace
+        ask(
+            reads({**DIED, "passage": passage}, missing=missing, answer=answer),
+            *[reads(DIED)] * (not answer),
+            found=ALL,
+        )
+        step = dspy.settings.trace[0]
     assert noted(step).exemplary is exemplary

@@ -289,6 +289,14 @@ def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_little
     assert (asked[3].given("passages"), asked[3].given("tentative")) == (shown, "Is it B?")
 
 
+@pytest.mark.parametrize(("said", "rests_on"), [("", "passages"), ("perhaps: ", "guess")])
+def test_flare_rests_on_a_guess_where_its_last_thought_says_perhaps(run, said, rests_on):
+    end = f"So the answer is {said}Prague."
+    replies = [doubts("It is Vienna.", "Vienna"), {"thought": "It is Prague [1]."}, doubts(end), {"answer": "Prague"}]
+    prediction, *_ = run("flare", *replies, found=ListRetriever({"It is .": "Franz was born in Prague."}))
+    assert (prediction.answer, prediction.rests_on) == ("Prague", rests_on)
+
+
 @pytest.mark.parametrize(
     ("thought", "content", "source"),
     [

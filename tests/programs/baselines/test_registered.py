@@ -95,7 +95,7 @@ ASKS, ENDS = {"follow_up": "Where?"}, {"follow_up": None}
 UNKNOWN, KNOWN = ({"query_answer": answer, "references": []} for answer in (None, "Prague"))
 WRITES = {"continuation": "In", "search": "q", "answer": None}
 TOLD = {"final_content": "So.", "answer": "Prague", "sure": "True"}
-SEARCHES, ANSWERS = ({"next_thought": "Hm.", "search": query, **TOLD} for query in ("q", ""))
+SEARCHES, ANSWERS = ({**TOLD, "next_thought": "Hm.", **one} for one in ({"search": "q", "answer": ""}, {"search": ""}))
 
 
 @pytest.mark.parametrize(

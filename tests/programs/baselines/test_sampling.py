@@ -123,6 +123,13 @@ def test_self_consistency_goes_around_any_program_with_its_tree(answering):
     assert around.reader is around.program.reader
 
 
+@pytest.mark.parametrize(("sure", "rests_on"), [("True", "passages"), ("False", "guess")])
+def test_self_consistency_rests_on_what_its_sample_rests_on(answering, sure, rests_on):
+    answering(lambda asked: {"final_content": "In Prague [1].", "answer": "Prague", "sure": sure})
+    around = program("self-consistency", retriever=ListRetriever({Q: "Prague."}), of="oner-cot", samples=2)
+    assert around(question=Q).rests_on == rests_on
+
+
 def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
     assert not takes_retriever("self-consistency", {})
     assert takes_retriever("self-consistency", {"of": "oner"})
