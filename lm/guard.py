@@ -15,7 +15,7 @@ from ..common.text import changed_texts, neutralise
 
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped before is not escaped twice
 _LESS = re.compile("<")
-_KEY = re.compile(r"""["']\s*(\w+)\s*["']\s*:""")
+_KEY = re.compile(r"""["']\s*(\w[\w -]{0,63}?)\s*["']\s*:""")
 _BRACES = str.maketrans("{}`", "()'")
 _PART = r"(?:thought|tool_name|tool_args|observation)_\d+"
 _TURN = re.compile(rf"(?m)^(\[\[ ## {_PART} ## \]\]|</?{_PART}>)$")  # DSPy's markers, by the chat and the XML adapter
@@ -116,7 +116,8 @@ def make_writable(reply: dspy.Prediction) -> None:
 def _guard(adapter: dspy.Adapter, names: Iterable[str]) -> Callable[[str], str]:
     """Return the function that takes out of a text what the adapter would read as a field, one of these or another."""
     if isinstance(adapter, dspy.XMLAdapter):
-        tags = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(names)})\b)", re.IGNORECASE)
+        written = "|".join(names).replace("_", "[_.-]?")  # as the names in a reply may be
+        tags = re.compile(rf"<(?=\s*/?\s*(?:{written})\b)", re.IGNORECASE)
         return lambda text: _LESS.sub("&lt;", _AND.sub("&amp;", tags.sub("< ", neutralise(text))))
     if isinstance(adapter, dspy.JSONAdapter):
         return lambda text: _KEY.sub(r"\1 –", neutralise(text).translate(_BRACES))
