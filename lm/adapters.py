@@ -37,14 +37,18 @@ from .thoughts import without_thoughts
 
 _format: Any = dspy.Adapter.format  # DSPy tells callbacks of each class's own
 _postprocess: Any = dspy.Adapter._call_postprocess
+_BEFORE = r"(?:[^\S\n]|[\ufeff\u200b*_`>#-]){0,12}"  # spaces, and the signs of bold text, code, headings and lists
 _DRESSED = re.compile(  # **[[ ## Final Content ## ]]**, ### [[##answer##]], ## Answer ##
-    r"[\s\ufeff\u200b*_`>#-]{0,12}?\[{0,2}\s{0,4}##\s{0,4}(\w[\w -]{0,63}?)\s{0,4}##\s{0,4}\]{0,2}[*_`:]{0,6}(?!#)"
+    rf"{_BEFORE}?\[{{0,2}}\s{{0,4}}##\s{{0,4}}(\w[\w -]{{0,63}}?)\s{{0,4}}##\s{{0,4}}\]{{0,2}}[*_`:]{{0,6}}(?!#)"
 )
 _COMPLETED = re.compile(  # at a line's end
-    r"(?:^[^\S\n]{0,8}[#>*-]{0,6}[^\S\n]{0,2}|[*_`]{0,3})\[\[\s{0,4}##\s{0,4}completed\s{0,4}##\s{0,4}\]\][^\w\n]*$",
-    re.MULTILINE | re.IGNORECASE,
+    rf"(?:^{_BEFORE}|[*_`]{{0,3}})\[\[\s{{0,4}}##\s{{0,4}}completed\s{{0,4}}##\s{{0,4}}\]\][^\w\n]*$",
+    re.MULTILINE | re.I,
 )
-_CUT_MARKER = re.compile(r"\[(?:\[(?:\s{0,4}#(?:#\s{0,4}(?:\w[\w ]{0,63}(?:#{1,2}\s{0,4}\]?)?)?)?)?)?\s*\Z")
+_CUT_MARKER = re.compile(
+    rf"(?:^{_BEFORE})?\[(?:\[(?:\s{{0,4}}#(?:#\s{{0,4}}(?:\w[\w ]{{0,63}}(?:##?\s{{0,4}}\]?)?)?)?)?)?\s*\Z",
+    re.MULTILINE,
+)
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
 
