@@ -4,9 +4,8 @@ DSPy would take the first draft in an LM's thoughts for the answer; what is read
 repairs no XML either: an LM that writes "AT&T" or "1 < 2", as people do, would fail its question. Values are read
 `in_shape`, and a long JSON is not repaired. A field has its name in any case and with spaces too.
 
-In the chat form the first marker of a field counts, if it is written as DSPy asks for it. Only where fields are missing
-so, markers in another dress count, such as bold ones; and only where nothing is marked, the reply may be one object of
-JSON, if it is nothing else. No input can write such a marker, and none can be the whole of a reply.
+In the chat form, the first marker of a field counts that is as DSPy asks for it. Only where one is missing, others do,
+such as bold ones; only where nothing is marked, an object of JSON that is the whole reply. No input can write these.
 
 DSPy makes the system message of a signature, and what checks a type, anew for every request. It describes the form of a
 reply also where demonstrations show it: some 100 words of each compiled prompt.
@@ -17,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from enum import EnumMeta
 from functools import lru_cache
@@ -37,17 +36,16 @@ from .thoughts import without_thoughts
 
 _format: Any = dspy.Adapter.format  # DSPy tells callbacks of each class's own
 _postprocess: Any = dspy.Adapter._call_postprocess
+_S = r"[^\S\n]{0,4}"
 _BEFORE = r"(?:[^\S\n]|[\ufeff\u200b*_`>#-]){0,12}"  # spaces, and the signs of bold text, code, headings and lists
 _DRESSED = re.compile(  # **[[ ## Final Content ## ]]**, ### [[##answer##]], ## Answer ##
-    rf"{_BEFORE}?\[{{0,2}}\s{{0,4}}##\s{{0,4}}(\w[\w -]{{0,63}}?)\s{{0,4}}##\s{{0,4}}\]{{0,2}}[*_`:]{{0,6}}(?!#)"
+    rf"^{_BEFORE}?\[{{0,2}}{_S}##{_S}(\w[\w -]{{0,63}}?){_S}##{_S}\]{{0,2}}[*_`:]{{0,6}}(?!#)", re.MULTILINE
 )
 _COMPLETED = re.compile(  # at a line's end
-    rf"(?:^{_BEFORE}|[*_`]{{0,3}})\[\[\s{{0,4}}##\s{{0,4}}completed\s{{0,4}}##\s{{0,4}}\]\][^\w\n]*$",
-    re.MULTILINE | re.I,
+    rf"(?:^{_BEFORE}|[*_`]{{0,3}})\[\[{_S}##{_S}completed{_S}##{_S}\]\][^\w\n]*$", re.MULTILINE | re.IGNORECASE
 )
 _CUT_MARKER = re.compile(
-    rf"(?:^{_BEFORE})?\[(?:\[(?:\s{{0,4}}#(?:#\s{{0,4}}(?:\w[\w ]{{0,63}}(?:##?\s{{0,4}}\]?)?)?)?)?)?\s*\Z",
-    re.MULTILINE,
+    rf"(?:^{_BEFORE})?\[(?:\[(?:{_S}#(?:#{_S}(?:\w[\w ]{{0,63}}(?:##?{_S}\]?)?)?)?)?)?\s*\Z", re.MULTILINE
 )
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
@@ -157,14 +155,13 @@ class ChatAdapter(_Patient, dspy.ChatAdapter):
 
     def said(self, signature: Any, reply: str) -> dict[str, Any]:
         """Return the texts below the first marker of each field, or what else the reply plainly says."""
-        fields = signature.output_fields
+        fields, names = signature.output_fields, [*signature.fields, "completed"]
         marked = reply if "completed" in fields else _COMPLETED.sub("\n[[ ## completed ## ]]", reply)
-        lines = _CUT_MARKER.sub("", marked).splitlines()
-        plain = _sections(lines)
-        if fields.keys() <= plain.keys():
+        marked = _CUT_MARKER.sub("", marked)
+        if fields.keys() <= (plain := _sections(marked)).keys():
             return plain
-        dressed = _sections(lines, [*signature.fields, "completed"])
-        held = json_alone(dressed.get("", "")) if dressed.keys() <= {"", "completed"} else {}
+        dressed = _sections(_DRESSED.sub(lambda found: _plain_marker(found, names), marked))
+        held = json_alone(dressed[""]) if dressed.keys() <= {"", "completed"} else {}
         named = _by_field(held, fields)
         return named if len(held) == len(named) == len(fields) else dressed
 
@@ -220,30 +217,27 @@ _OURS: dict[type[dspy.Adapter], Any] = {
 
 
 def _with_text(output: Any) -> Any:
-    """Return an output of an LM, its thoughts in place of a text that is missing."""
+    """Return an output of an LM, its thoughts in the place of a text that is missing."""
     if not isinstance(output, dict) or output.get("tool_calls") or (output.get("text") or "").strip():
         return output
     return output | {"text": f"{thoughts}</think>"} if (thoughts := output.get("reasoning_content")) else output
 
 
-def _sections(lines: list[str], names: Sequence[str] = ()) -> dict[str, str]:
-    """Return the text below the first marker of each name, and before all; of these names, also in another dress."""
+def _sections(reply: str) -> dict[str, str]:
+    """Return the text below the first marker of each name, and before all of them."""
     sections: list[tuple[str, list[str]]] = [("", [])]
-    for line in lines:
-        if marker := _marker(line.strip(), names):
-            sections.append((marker[0], [marker[1].strip()]))
+    for line in reply.splitlines():
+        if header := field_header_pattern.match(bare := line.strip()):
+            sections.append((header[1], [bare[header.end() :].strip()]))
         else:
             sections[-1][1].append(line)
     return {name: "\n".join(lines).strip() for name, lines in reversed(sections)}
 
 
-def _marker(line: str, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the name in the marker with which a line begins, and the rest of the line."""
-    if plain := field_header_pattern.match(line):
-        return _named(plain[1], names) or plain[1], line[plain.end() :]
-    if names and (dressed := _DRESSED.match(line)) and (name := _named(dressed[1], names)):
-        return name, line[dressed.end() :].strip(" *_`")
-    return None
+def _plain_marker(dressed: re.Match[str], names: Collection[str]) -> str:
+    """Return a marker as DSPy reads it; what names nothing known stays as it is."""
+    name = _named(dressed[1], names)
+    return f"[[ ## {name} ## ]] " if name else dressed[0]
 
 
 def _by_field(said: dict[str, Any], fields: Any) -> dict[str, Any]:
@@ -252,15 +246,10 @@ def _by_field(said: dict[str, Any], fields: Any) -> dict[str, Any]:
     return {field: said[field if field in said else name] for field, name in names.items() if field}
 
 
-def _named(written: str, names: Iterable[str]) -> str | None:
+def _named(written: str, names: Collection[str]) -> str | None:
     """Return which of the names is written, in any case, and with spaces or not."""
-    if written in names:
-        return written
-    return next((name for name in names if _letters(name) == _letters(written)), None)
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).casefold()
+    ways = {re.sub(r"[\W_]", "", name).casefold(): name for name in names}
+    return written if written in names else ways.get(re.sub(r"[\W_]", "", written).casefold())
 
 
 def _read(value: Any, kind: Any) -> Any:

@@ -1,8 +1,7 @@
 """What of an LM's text is its reply: neither its thoughts nor the tokens by which a chat template divides turns.
 
-A server parts the thoughts of a reasoning model from its reply, if it was started so. Else they stand before the reply,
-between tokens of the model's family, and may draft fields that are rejected afterwards. A server may also take a whole
-reply for thoughts, as the models that it expects begin with some. No input can write such a token: see `neutralise`.
+Where a server does not part the two, thoughts stand before the reply, between tokens of the model's family, and may
+draft fields that are rejected afterwards. Or it takes a whole reply for thoughts. No input can write such a token.
 """
 
 from __future__ import annotations
@@ -30,12 +29,8 @@ _AROUND = " \t\r\n*_`#"
 def without_thoughts(completion: str, fields: Iterable[str]) -> str:
     """Return the reply that an LM's text holds.
 
-    Text that is thoughts alone, or that never ends them, is a reply if it begins or ends as one and names every field
-    once: else it may be a draft that was rejected.
-
-    Args:
-        completion: all that the LM wrote.
-        fields: the names of the fields that the reply has to have.
+    Thoughts that nothing follows are one if they begin or end as a reply does and name every field once: else they may
+    hold a draft that was rejected.
 
     Raises:
         ValueError: if there are thoughts, and no reply.
