@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..metrics import citation_precision, citation_recall, stands_in
+from ..metrics import citation_precision, citation_recall, items, stands_in
 from ..retrieval import Passage
 from .tree import Node, ReasoningTree, without_repeats
 
@@ -122,7 +121,7 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
     of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest
-    on passages if a cited one names the answer, or cited ones each part of an answer that names several things, or if
+    on passages if a cited one names the answer, or cited ones each item of a list, or if
     it is a yes, a no, a label or a paragraph and any passage is cited; else on memory.
     """
     if not answer:
@@ -133,8 +132,7 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
         return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
     texts = [f"{passage.title} {passage.text}" for passage in references]
     named = any(stands_in(text, answer) for text in texts)  # "Trinidad and Tobago" is one name
-    parts = [part for part in _BETWEEN.split(answer) if part.strip()]
-    named = named or all(any(stands_in(text, part) for text in texts) for part in parts)
+    named = named or all(any(stands_in(text, item) for text in texts) for item in items(answer))
     return "passages" if texts and (named or is_closed(answer)) else "memory"
 
 
@@ -144,7 +142,6 @@ def is_closed(answer: str) -> bool:
 
 
 _PHRASE = 12  # words
-_BETWEEN = re.compile(r"[,;]\s+(?:(?:and|or|as well as)\s+)?|\s+(?:and|or|as well as|&)\s+|\s*/\s*")  # the parts
 _CLOSED = {"yes", "no", "supports", "refutes", "not enough info"}
 
 

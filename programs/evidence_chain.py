@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import partial
 
@@ -13,7 +11,7 @@ from pydantic import Field
 from ..common.text import queries_in
 from ..lm.call import call
 from ..lm.parallel import run_parallel
-from ..metrics import claim_terms, normalise
+from ..metrics import all_stand_in, by_value, claim_terms
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from ..signatures.evidence import ConfirmAnswer
@@ -143,19 +141,13 @@ def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> No
 
 
 def _news(fact: ReadFact, tree: ReasoningTree) -> str:
-    """Return the names, numbers and dates of a fact that neither the question nor a fact before it has; else the fact.
-
-    Terms that only signs part stay together as they are written: 10 May 1872, or 1872-05-10.
-    """
-    before = normalise(" ".join([tree.question, *(node.answer or "" for node in tree.nodes)]))
-    text = unicodedata.normalize("NFC", fact.fact)
-    terms = sorted((re.escape(term.rstrip(".,")) for term in claim_terms(text)), key=len, reverse=True)
-    term = rf"(?<!\w)(?:{'|'.join(terms)})(?!\w)"
-    told = re.findall(rf"{term}(?:(?:[\s./:–-]+|(?<=\d),\s*(?=\d)){term})*", text) if terms else []
-    return ", ".join(dict.fromkeys(one for one in told if normalise(one) not in before)) or fact.fact
+    """Return the names, numbers and dates of a fact that neither the question nor an earlier fact has; else the fact."""
+    before = "; ".join([tree.question, *(node.answer or "" for node in tree.nodes)])
+    terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
+    return ", ".join(term for term in terms if not all_stand_in(before, term)) or fact.fact
 
 
 def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:
     """Return the queries that were not made yet, each once."""
-    known = set(map(normalise, made))
-    return [query for query in dict.fromkeys(queries) if normalise(query) not in known]
+    known = set(map(by_value, made))
+    return [query for query in dict.fromkeys(queries) if by_value(query) not in known]
