@@ -141,7 +141,7 @@ def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> No
 
 
 def _news(fact: ReadFact, tree: ReasoningTree) -> str:
-    """Return the names, numbers and dates of a fact that neither the question nor an earlier fact has; else the fact."""
+    """Return the names, numbers and dates of a fact that no earlier fact nor the question has; else the fact."""
     before = "; ".join([tree.question, *(node.answer or "" for node in tree.nodes)])
     terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
     return ", ".join(term for term in terms if not all_stand_in(before, term)) or fact.fact
