@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -11,7 +12,13 @@ from time import perf_counter
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError
+from dspy.utils.exceptions import (
+    AdapterParseError,
+    LMConfigurationError,
+    LMError,
+    LMInvalidRequestError,
+    LMStreamAssemblyError,
+)
 from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
@@ -23,6 +30,7 @@ from .failure import (
     PASSING,
     CallFailedError,
     Cause,
+    address_of,
     cause_of,
     first_line,
     overflows,
@@ -33,13 +41,13 @@ from .failure import (
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .kept_replies import keyed_by_server
 from .limits import check_deadline, deadline, limits, time_left
-from .models import is_served
+from .models import facts_of, is_served
 from .parallel import APART, within
 from .progress import can_send, check_followed, listener, told_call
-from .replies import fault_of, finish_reason, replies_of, stored_lm
+from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import REPLY_TOKENS, Drop, fit, options_of, reply_tokens, shorten
+from .window import Drop, fit, known_window, options_of, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
@@ -47,9 +55,17 @@ RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would retur
 SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
-_LEAST_REASONING = 16_000  # tokens of a reply, its reasoning included: DSPy lets such an LM have no fewer
+LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
 _SAMPLING = "questree_sampling"  # a setting of DSPy's goes where its LM goes
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
+
+# How servers name what they refuse of a request; it is asked again without.
+_NAMED = {
+    "temperature": re.compile(r"temperature|top_p", re.IGNORECASE),
+    "stream": re.compile(r"\bstream(ing|ed|s|_options)?\b", re.IGNORECASE),
+    "max_tokens": re.compile(r"max_(completion_|output_)?tokens", re.IGNORECASE),  # if it is our default
+}
+_refused = set[tuple[str, str, str]]()  # address and model of an LM, and what its server refused
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +87,8 @@ def call(
     - a reply that broke off, or that a filter ended: likewise;
     - a reply that was cut at the token limit: also with twice the room;
     - no reply (429, 5xx, a broken connection, a timeout): the same request after a wait;
-    - a prompt that the server finds too long: with a passage less, or with the only passage halved.
+    - a prompt that the server finds too long: with a passage less, or with the only passage halved;
+    - a temperature, a stream or our bound of the reply that the server refuses by name: without, from then on.
 
     Args:
         predict: the predictor.
@@ -97,12 +114,14 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
     """Sample each reply in the block: of the configured LM, and of one that a predictor has for itself.
 
     Args:
-        temperature: above 0; a model that takes none samples at its own.
+        temperature: above 0; a model that takes none samples at its own, and a warning says so.
         rollout: tells the replies from those to the same prompts in other runs, which the client's cache holds.
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None:
         bound_replies(lm)  # its copies have its connections
+        if not takes_temperature(str(lm.model)) or refuses(lm, "temperature"):
+            _tell_own_temperature(str(lm.model))
     with dspy.context(lm=None if lm is None else lm.copy(**_taken(how, lm)), **{_SAMPLING: how}):
         yield
 
@@ -131,6 +150,8 @@ class _Call:
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
         self.spent, self.dropped = list[Spent](), list[Dropped]()
+        self.without = {name for name in _NAMED if refuses(lm, name)}
+        self.sent, self.learned = set[str](), set[str]()  # what the last request had of that; what its server refused
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -141,12 +162,15 @@ class _Call:
                 self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
                 try:
                     reply = self.request()
+                    _refused.update((*_named(self.lm), name) for name in self.learned)
                     reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of those
                     return reply
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
                 except LMError as error:
-                    if overflows(error):
+                    if self.is_refused(error):
+                        logger.info("%s without what the server refused: %s", self.name, first_line(error))
+                    elif overflows(error):
                         self.shorten(error)
                     else:
                         self.wait(error)
@@ -164,14 +188,16 @@ class _Call:
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
         settings = {"adapter": self.adapter, "trace": trace}
-        if dspy.settings.send_stream and not can_send():
+        streams = "stream" not in self.without
+        if dspy.settings.send_stream and not (can_send() and streams):
             settings["send_stream"] = None
-        if self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
+        if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
+        config = self.asked(streams=bool(stored or settings.get("send_stream", dspy.settings.send_stream)))
         try:
             with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
-                given = {"lm": lm, "config": self.config, "demos": demos, **inputs}
+                given = {"lm": lm, "config": config, "demos": demos, **inputs}
                 if on_loop():
                     without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
                     reply = within(seconds, partial(self.predict, **given), without_thread)
@@ -203,14 +229,38 @@ class _Call:
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 
+    def asked(self, *, streams: bool) -> dict[str, Any]:
+        """Return the options of a request: those of the call without what the server refuses, and a largest reply."""
+        config, options = dict(self.config), {**self.lm.kwargs, **self.predict.config, **self.config}
+        sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
+        config |= sampling if "temperature" in self.without else {}  # None is not sent
+        if is_default := not self.max_tokens and is_served(self.lm) and "max_tokens" not in self.without:
+            config["max_tokens"] = self.room
+        had = {"temperature": bool(sampling), "stream": streams, "max_tokens": is_default}
+        self.sent = {name for name in had if had[name]} - self.without
+        return config
+
+    def is_refused(self, error: LMError) -> bool:
+        """Return whether the server refuses what the last request had, by its name; the next one is without."""
+        named = {name for name in self.sent if _NAMED[name].search(error.message)}
+        if cause_of(error) not in ("refused", "server"):
+            return False
+        self.learned |= set() if overflows(error) else named  # another prompt may leave room
+        named |= self.sent & {"stream"} if isinstance(error, LMStreamAssemblyError) else set()
+        self.without |= named
+        if "temperature" in named and dspy.settings.get(_SAMPLING):
+            _tell_own_temperature(str(self.lm.model))
+        return bool(named)
+
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that is not whole, even if it can be parsed."""
-        end = finish_reason(lm.history[-1].get("response")) if lm.history else None
-        if end == "length":
-            least = REPLY_TOKENS if takes_temperature(str(self.lm.model)) else _LEAST_REASONING
-            raise _CutReplyError(self.max_tokens or least)
-        if end in ("content_filter", "error"):
-            raise _PartialReplyError("the server ended the reply before it was whole: a filter, or a fault of its own")
+        said = finish_reason(lm.history[-1].get("response")) if lm.history else None
+        if (end := end_of(said)) == "length":
+            raise _CutReplyError(self.max_tokens or self.room)
+        if end == "content_filter":
+            raise _PartialReplyError(
+                f"the server ended the reply before it was whole: a filter, or a fault of its own ({said})"
+            )
 
     def ask_for_another(self, error: AdapterParseError | _PartialReplyError) -> None:
         """Change the request so that another reply can come; the same request would return the same one.
@@ -262,6 +312,13 @@ class _Call:
         """Return how many tokens the reply may have, if that is bounded."""
         return reply_tokens({**self.lm.kwargs, **self.predict.config, **self.config})
 
+    @property
+    def room(self) -> int:
+        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is stopped."""
+        facts, window = facts_of(str(self.lm.model)), limits().window or known_window(self.lm)
+        most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
+        return min(most, facts.get("max_output_tokens") or most, window // 4 if window else most)
+
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
         *_, messages = self.shown()
@@ -281,22 +338,44 @@ class _Call:
         return {"messages": [[str(one["role"]), str(one["content"])] for one in messages], "options": options}
 
 
+def refuses(lm: dspy.BaseLM, option: str) -> bool:
+    """Return whether the LM's server refused requests with a ``temperature``, a ``stream`` or ``max_tokens``."""
+    return (*_named(lm), option) in _refused
+
+
+def ask_without(lm: dspy.BaseLM, option: str) -> None:
+    """Send no such option to an LM, as if its server had refused it."""
+    _refused.add((*_named(lm), option))
+
+
+def _named(lm: dspy.BaseLM) -> tuple[str, str]:
+    return address_of(lm), str(lm.model)
+
+
 @lru_cache(maxsize=64)
 def takes_temperature(model: str) -> bool:
-    """Return whether the model may be sent a temperature: OpenAI's reasoning models refuse all but their own."""
+    """Return whether the model may be sent a temperature, as DSPy knows.
+
+    OpenAI's reasoning models refuse all but their own, and Anthropic's newer ones all.
+    """
     try:
         dspy.LM(model, temperature=0.5)
     except LMConfigurationError:
         return False
     except ValueError:  # the name of an LM of another class, which DSPy's would not take
         return True
-    return True
+    return facts_of(model).get("supports_sampling_params") is not False
 
 
 def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
-    """Return those options of a call that the LM takes."""
+    """Return those options of a call that the LM's model takes; what its server refuses is left out of requests."""
     refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
     return {name: value for name, value in config.items() if name not in refused}
+
+
+@lru_cache
+def _tell_own_temperature(model: str) -> None:
+    logger.warning("%s takes no temperature: samples are drawn at its own.", model)
 
 
 class _PartialReplyError(Exception):
