@@ -47,7 +47,7 @@ from .progress import can_send, check_followed, listener, told_call
 from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import Drop, fit, known_window, options_of, reply_tokens, shorten
+from .window import Drop, fit, options_of, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
@@ -63,7 +63,7 @@ LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure 
 _NAMED = {
     "temperature": re.compile(r"temperature|top_p", re.IGNORECASE),
     "stream": re.compile(r"\bstream(ing|ed|s|_options)?\b", re.IGNORECASE),
-    "max_tokens": re.compile(r"max_(completion_|output_)?tokens", re.IGNORECASE),  # if it is our default
+    "max_tokens": re.compile(r"max_(\w+_)?tokens|(in|for) the completion", re.IGNORECASE),  # if it is our default
 }
 _refused = set[tuple[str, str, str]]()  # address and model of an LM, and what its server refused
 
@@ -120,7 +120,7 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None:
         bound_replies(lm)  # its copies have its connections
-        if not takes_temperature(str(lm.model)) or refuses(lm, "temperature"):
+        if not takes_temperature(str(lm.model)):
             _tell_own_temperature(str(lm.model))
     with dspy.context(lm=None if lm is None else lm.copy(**_taken(how, lm)), **{_SAMPLING: how}):
         yield
@@ -150,8 +150,9 @@ class _Call:
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
         self.spent, self.dropped = list[Spent](), list[Dropped]()
-        self.without = {name for name in _NAMED if refuses(lm, name)}
-        self.sent, self.learned = set[str](), set[str]()  # what the last request had of that; what its server refused
+        # of what a server may refuse: what requests leave out, what the last one had, and what is left out from now on
+        self.without = {name for name in _NAMED if (*_named(lm), name) in _refused and not is_replayed()}
+        self.sent, self.learned = set[str](), set[str]()
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -162,7 +163,7 @@ class _Call:
                 self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
                 try:
                     reply = self.request()
-                    _refused.update((*_named(self.lm), name) for name in self.learned)
+                    _refused.update((*_named(self.lm), name) for name in self.learned if not is_replayed())
                     reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of those
                     return reply
                 except (AdapterParseError, _PartialReplyError) as error:
@@ -194,7 +195,7 @@ class _Call:
         if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
-        config = self.asked(streams=bool(stored or settings.get("send_stream", dspy.settings.send_stream)))
+        config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
         try:
             with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
                 given = {"lm": lm, "config": config, "demos": demos, **inputs}
@@ -229,28 +230,32 @@ class _Call:
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 
-    def asked(self, *, streams: bool) -> dict[str, Any]:
+    def asked(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
         """Return the options of a request: those of the call without what the server refuses, and a largest reply."""
         config, options = dict(self.config), {**self.lm.kwargs, **self.predict.config, **self.config}
         sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
-        config |= sampling if "temperature" in self.without else {}  # None is not sent
-        if is_default := not self.max_tokens and is_served(self.lm) and "max_tokens" not in self.without:
-            config["max_tokens"] = self.room
-        had = {"temperature": bool(sampling), "stream": streams, "max_tokens": is_default}
+        had = {
+            "temperature": bool(sampling),
+            "stream": is_stored or is_streamed,
+            "max_tokens": not self.max_tokens and (is_stored or is_served(self.lm)),
+        }
         self.sent = {name for name in had if had[name]} - self.without
-        return config
+        config |= sampling if "temperature" in self.without else {}  # None is not sent
+        return config | ({"max_tokens": self.room} if "max_tokens" in self.sent else {})
 
     def is_refused(self, error: LMError) -> bool:
-        """Return whether the server refuses what the last request had, by its name; the next one is without."""
-        named = {name for name in self.sent if _NAMED[name].search(error.message)}
-        if cause_of(error) not in ("refused", "server"):
+        """Return whether the server refuses, by its name, what the last request had; the next one is without."""
+        cause, named = cause_of(error), {name for name in self.sent if _NAMED[name].search(error.message)}
+        if isinstance(error, LMStreamAssemblyError):
+            named = self.sent & {"stream"}
+        elif cause == "refused" or error.status in (500, 501):  # a longer prompt's fault may repeat the whole request
+            self.learned |= named & {"max_tokens"} if overflows(error) else named
+        if not named or cause not in ("refused", "server"):
             return False
-        self.learned |= set() if overflows(error) else named  # another prompt may leave room
-        named |= self.sent & {"stream"} if isinstance(error, LMStreamAssemblyError) else set()
         self.without |= named
-        if "temperature" in named and dspy.settings.get(_SAMPLING):
+        if "temperature" in named:
             _tell_own_temperature(str(self.lm.model))
-        return bool(named)
+        return True
 
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that is not whole, even if it can be parsed."""
@@ -277,7 +282,7 @@ class _Call:
         if isinstance(error, _CutReplyError):
             self.cut = error
             name = "max_completion_tokens" if self.lm.kwargs.get("max_completion_tokens") else "max_tokens"
-            self.config[name] = 2 * error.max_tokens
+            self.config[name] = int(max(min(2 * error.max_tokens, self.window // 2), error.max_tokens))
 
     def shorten(self, error: LMError) -> None:
         """Take a passage out of the request, because the server found it too long."""
@@ -314,10 +319,15 @@ class _Call:
 
     @property
     def room(self) -> int:
-        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is stopped."""
-        facts, window = facts_of(str(self.lm.model)), limits().window or known_window(self.lm)
+        """Return how many tokens a reply may have that nothing else bounds: some LMs keep writing until they are cut."""
+        facts = facts_of(str(self.lm.model))
         most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
-        return min(most, facts.get("max_output_tokens") or most, window // 4 if window else most)
+        return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
+
+    @property
+    def window(self) -> float:
+        """Return the tokens of a prompt and its reply; infinity if they are not known."""
+        return limits().window or facts_of(str(self.lm.model)).get("max_input_tokens") or inf
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
@@ -336,11 +346,6 @@ class _Call:
         """Return the prompt, each message as its role and its text, and how its reply is sampled."""
         options = options_of({**self.lm.kwargs, **self.predict.config, **self.config})
         return {"messages": [[str(one["role"]), str(one["content"])] for one in messages], "options": options}
-
-
-def refuses(lm: dspy.BaseLM, option: str) -> bool:
-    """Return whether the LM's server refused requests with a ``temperature``, a ``stream`` or ``max_tokens``."""
-    return (*_named(lm), option) in _refused
 
 
 def ask_without(lm: dspy.BaseLM, option: str) -> None:
@@ -375,7 +380,7 @@ def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
 
 @lru_cache
 def _tell_own_temperature(model: str) -> None:
-    logger.warning("%s takes no temperature: samples are drawn at its own.", model)
+    logger.warning("%s takes no temperature: it replies, and samples are drawn, at its own.", model)
 
 
 class _PartialReplyError(Exception):

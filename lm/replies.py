@@ -27,7 +27,7 @@ def replies_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 _TOOLS = {"tool_call", "tool_calls", "function_call"}  # DSPy's words for an end by a tool
-_WHOLE = {"", "none", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "tool_use"}
+_WHOLE = {"", "none", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "tool_use"}
 _CUT = re.compile(r"(model_)?length|max_(\w+_)?tokens|.*context_window\w*")  # Mistral, Anthropic, Gemini, Databricks
 
 

@@ -77,8 +77,12 @@ def _error(code: Any) -> Callable[[Body], Answer]:
     return lambda asked: (200, {"error": {"message": "said by the server", "code": code}})
 
 
-_OPENAI = "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported."
+_OPENAI = (
+    "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported."
+)
 _RENAMED = "Unsupported parameter: 'max_completion_tokens' is not supported with this model."
+_VLLM = "This model's maximum context length is 4096 tokens. However, you requested 4796 tokens (700 in the messages, 4096 in the completion)."
+_SGLANG = "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 4796 tokens: 700 tokens from the input messages and 4096 tokens for the completion."
 DRESSES = (
     *(Dress(f"end {word!r}", _ending(word)) for word in ("STOP", "eos", "eos_token", "end_turn", "Stop_Sequence", "", None)),
     Dress("usage as floats", _told(prompt_tokens=12.0, completion_tokens=7.0, total_tokens=19.0)),
@@ -112,7 +116,10 @@ DRESSES = (
     Dress("no temperature, OpenAI", error=_refusing("temperature", _OPENAI), ends="without"),
     Dress("no temperature, Anthropic", error=_refusing("temperature", "`temperature` is deprecated for this model."),
           ends="without"),
-    Dress("no bound of the reply", error=_refusing("max_completion_tokens", _RENAMED), ends="without"),
+    *(
+        Dress(f"no bound of the reply, {server}", error=_refusing("max_completion_tokens", message), ends="without")
+        for server, message in (("Azure", _RENAMED), ("vLLM", _VLLM), ("SGLang", _SGLANG))
+    ),
     Dress("no stream", error=_refusing("stream", "Streaming is not supported for this model."), ends="without"),
     Dress("no stream_options", error=_refusing("stream_options", "Unknown field: stream_options"), ends="without"),
     Dress("never a stream", is_whole=True),
@@ -130,13 +137,13 @@ def server_dress_report(dresses: Sequence[Dress] = DRESSES, questions: int = 2, 
             proper = asked(**example.inputs()).answer
         for dress in dresses:
             for is_streamed in (False, True):
-                held = _Server(dress, engine).asked(asked, example.inputs(), proper, is_streamed, tally)
+                held = Server(dress, engine).asked(asked, example.inputs(), proper, is_streamed, tally)
                 case = f"{program}, {example.id}{', streamed' * is_streamed}: {[one for one in held if not held[one]]}"
                 tally.check(dress.kind, all(held.values()), case)
     return tally
 
 
-class _Server:
+class Server:
     """A server in a dress; it keeps what it was asked."""
 
     def __init__(self, dress: Dress, engine: SimulatedEngine):
@@ -156,9 +163,7 @@ class _Server:
         events = [*map(json.dumps, chunks(whole, with_usage=True)), "[DONE]"]
         return 200, "".join(f"data: {event}\n\n" for event in events).encode()
 
-    def asked(
-        self, program: Program, inputs: Any, proper: str, is_streamed: bool, tally: Tally
-    ) -> dict[str, bool]:
+    def asked(self, program: Program, inputs: Any, proper: str, is_streamed: bool, tally: Tally) -> dict[str, bool]:
         """Ask a question, and once more: what was refused is not sent again. Return what holds of it."""
         waits, dress = list[int](), self.dress
 
@@ -173,9 +178,9 @@ class _Server:
             stack.enter_context(dspy.context(lm=lm, adapter=None))
             stack.enter_context(counting_failures())
             stack.enter_context(limited(Limits(timeout=10, retries=2, deadline=60)))
-            first = _answered(program, inputs, is_streamed)
+            first = answered(program, inputs, is_streamed)
             requests = len(self.seen)
-            again = first if dress.once or dress.ends == "auth" else _answered(program, inputs, is_streamed)
+            again = first if dress.once or dress.ends == "auth" else answered(program, inputs, is_streamed)
         is_lost = dress.ends != "auth" and bool(first.failure or again.failure)
         tally.found += Counter(questions=1, lost=int(is_lost))
         refused = int(dress.ends == "without" and dress.error(self.seen[0]) is not None)
@@ -193,7 +198,8 @@ class _Server:
         }
 
 
-def _answered(program: Program, inputs: Any, is_streamed: bool) -> dspy.Prediction:
+def answered(program: Program, inputs: Any, is_streamed: bool) -> dspy.Prediction:
+    """Ask a program, or ask it as a service does: on an event loop, and somebody looks on."""
     if not is_streamed:
         return program(**inputs)
 

@@ -108,9 +108,10 @@ def test_a_prompt_is_formatted_once_for_each_request(scripted):
     assert formatted.count == len(engine.requests) == 3
 
 
-def test_a_reasoning_model_is_sent_no_temperature(scripted):
+@pytest.mark.parametrize("model", ["openai/gpt-5", "anthropic/claude-opus-4-7"])
+def test_a_model_that_is_known_to_take_none_is_sent_no_temperature(model, scripted):
     engine = scripted("I would rather not.", *GOOD)
-    with dspy.context(lm=dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0)), sampled(0.7, rollout=3):
+    with dspy.context(lm=dspy.LM(model, engine=engine, cache=False, num_retries=0)), sampled(0.7, rollout=3):
         assert ask().answer == "yes"
     assert [(asked.config.temperature, asked.config.max_tokens) for asked in engine.requests] == [(None, None)] * 3
 
@@ -130,7 +131,7 @@ def test_a_reply_that_a_filter_ended_or_that_broke_off_is_none_though_it_can_be_
     scripted(*[({"chain": []}, end)] * 3)
     failure = ask(question="What?").failure
     assert failure.cause == "unparsable"
-    assert "before it was whole: a filter, or a fault of its own" in failure.message
+    assert f"before it was whole: a filter, or a fault of its own ({end})" in failure.message
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from questree.programs import PROGRAMS
 
 MADE_DO_WITH = {"field repeated", "half a character", "no usage", "usage in total"}
 SENT_ONCE = {fault.kind for fault in (*AT_ONCE, *OVERFLOWS)}
-WITHOUT_OUR_BOUND = {"overflow, vLLM"}  # it names max_tokens, which nobody gave: the same is asked without
+WITHOUT_OUR_BOUND = {"overflow, vLLM", "overflow, TGI"}  # they name a bound that nobody gave: asked again without it
 ASKED_FOR_A_LIST = {"wrong type", "deep JSON in a field"}
 
 
