@@ -78,8 +78,8 @@ class Parts:
     @cached_property
     def lm(self) -> dspy.LM:
         """Return the LM that ``--lm`` names: simulated, recorded, or any that DSPy knows."""
-        name, temperature = self.settings.lm, self.settings.temperature
-        temperature = None if temperature == "none" else temperature or None
+        name, given = self.settings.lm, self.settings.temperature
+        temperature = None if given == "none" else given or None
         if name == "simulated" and self.settings.api_base and "lm" not in self.settings.model_fields_set:
             raise QuestreeError(
                 "--api-base is the address of an LM, and none is named: --lm openai/MODEL. Without it the simulated LM "

@@ -102,7 +102,12 @@ def repeat(
     lm, program = dspy.settings.lm, checked_program(program)
     if count < 2:
         raise QuestreeError(f"{count} repeats: give two or more.")
-    if any(one is None or _is_greedy(one) for one in lms_of(program)):
+    # a server that is sent no temperature has one of its own
+    greedy = [
+        one is None or one.kwargs.get("temperature") in ([0] if is_served(one) else [0, None])
+        for one in lms_of(program)
+    ]
+    if any(greedy):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
     metrics, place = checked_metrics(metrics, examples), None if out is None else Path(out)
     how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
@@ -120,12 +125,6 @@ def repeat(
     if place:
         write_atomically(place / "repeats.json", repeats.as_json())
     return repeats
-
-
-def _is_greedy(lm: dspy.BaseLM) -> bool:
-    """Return whether an LM repeats itself: a server that is sent no temperature has one of its own."""
-    temperature = lm.kwargs.get("temperature")
-    return temperature == 0 or (temperature is None and not is_served(lm))
 
 
 def _apart(program: Program, rollout: int) -> Program:

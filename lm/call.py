@@ -12,13 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import (
-    AdapterParseError,
-    LMConfigurationError,
-    LMError,
-    LMInvalidRequestError,
-    LMStreamAssemblyError,
-)
+from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError
 from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
@@ -59,12 +53,8 @@ LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default;
 _SAMPLING = "questree_sampling"  # a setting of DSPy's goes where its LM goes
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
-# How servers name what they refuse of a request; it is asked again without.
-_NAMED = {
-    "temperature": re.compile(r"temperature|top_p", re.IGNORECASE),
-    "stream": re.compile(r"\bstream(ing|ed|s|_options)?\b", re.IGNORECASE),
-    "max_tokens": re.compile(r"max_(\w+_)?tokens|(in|for) the completion", re.IGNORECASE),  # if it is our default
-}
+# How servers name an option that they refuse; of the last, only our default is left out.
+_NAMES = {"temperature": r"temperature|top_p", "stream": r"\bstream", "max_tokens": r"max_(\w+_)?tokens|the completion"}
 _refused = set[tuple[str, str, str]]()  # address and model of an LM, and what its server refused
 
 logger = logging.getLogger(__name__)
@@ -150,9 +140,8 @@ class _Call:
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
         self.spent, self.dropped = list[Spent](), list[Dropped]()
-        # of what a server may refuse: what requests leave out, what the last one had, and what is left out from now on
-        self.without = {name for name in _NAMED if (*_named(lm), name) in _refused and not is_replayed()}
-        self.sent, self.learned = set[str](), set[str]()
+        known = [] if is_replayed() else [name for name in _NAMES if (address_of(lm), lm.model, name) in _refused]
+        self.without, self.sent = set(known), set[str]()  # options that requests leave out; that the last one had
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -163,15 +152,14 @@ class _Call:
                 self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
                 try:
                     reply = self.request()
-                    _refused.update((*_named(self.lm), name) for name in self.learned if not is_replayed())
                     reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of those
                     return reply
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
                 except LMError as error:
                     if self.is_refused(error):
-                        logger.info("%s without what the server refused: %s", self.name, first_line(error))
-                    elif overflows(error):
+                        continue
+                    if overflows(error):
                         self.shorten(error)
                     else:
                         self.wait(error)
@@ -232,30 +220,25 @@ class _Call:
 
     def asked(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
         """Return the options of a request: those of the call without what the server refuses, and a largest reply."""
-        config, options = dict(self.config), {**self.lm.kwargs, **self.predict.config, **self.config}
+        options = {**self.lm.kwargs, **self.predict.config, **self.config}
         sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
-        had = {
-            "temperature": bool(sampling),
-            "stream": is_stored or is_streamed,
-            "max_tokens": not self.max_tokens and (is_stored or is_served(self.lm)),
-        }
+        is_unbounded = not self.max_tokens and (is_stored or is_served(self.lm))
+        had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
         self.sent = {name for name in had if had[name]} - self.without
-        config |= sampling if "temperature" in self.without else {}  # None is not sent
+        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent
         return config | ({"max_tokens": self.room} if "max_tokens" in self.sent else {})
 
     def is_refused(self, error: LMError) -> bool:
-        """Return whether the server refuses, by its name, what the last request had; the next one is without."""
-        cause, named = cause_of(error), {name for name in self.sent if _NAMED[name].search(error.message)}
-        if isinstance(error, LMStreamAssemblyError):
-            named = self.sent & {"stream"}
-        elif cause == "refused" or error.status in (500, 501):  # a longer prompt's fault may repeat the whole request
-            self.learned |= named & {"max_tokens"} if overflows(error) else named
-        if not named or cause not in ("refused", "server"):
-            return False
+        """Return whether the server refuses, by its name, an option of the last request; further ones are without."""
+        refuses = cause_of(error) == "refused" or error.status in (500, 501)
+        named = {name for name in self.sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
+        named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
         self.without |= named
+        if not is_replayed():
+            ask_without(self.lm, *named)
         if "temperature" in named:
             _tell_own_temperature(str(self.lm.model))
-        return True
+        return bool(named)
 
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that is not whole, even if it can be parsed."""
@@ -319,7 +302,7 @@ class _Call:
 
     @property
     def room(self) -> int:
-        """Return how many tokens a reply may have that nothing else bounds: some LMs keep writing until they are cut."""
+        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is cut."""
         facts = facts_of(str(self.lm.model))
         most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
         return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
@@ -348,21 +331,14 @@ class _Call:
         return {"messages": [[str(one["role"]), str(one["content"])] for one in messages], "options": options}
 
 
-def ask_without(lm: dspy.BaseLM, option: str) -> None:
-    """Send no such option to an LM, as if its server had refused it."""
-    _refused.add((*_named(lm), option))
-
-
-def _named(lm: dspy.BaseLM) -> tuple[str, str]:
-    return address_of(lm), str(lm.model)
+def ask_without(lm: dspy.BaseLM, *options: str) -> None:
+    """Send an LM no such option from now on, as its server refuses it: ``temperature``, ``stream``, ``max_tokens``."""
+    _refused.update((address_of(lm), str(lm.model), option) for option in options)
 
 
 @lru_cache(maxsize=64)
 def takes_temperature(model: str) -> bool:
-    """Return whether the model may be sent a temperature, as DSPy knows.
-
-    OpenAI's reasoning models refuse all but their own, and Anthropic's newer ones all.
-    """
+    """Return whether the model may be sent a temperature: DSPy knows some that refuse all but their own."""
     try:
         dspy.LM(model, temperature=0.5)
     except LMConfigurationError:

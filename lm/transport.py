@@ -178,30 +178,28 @@ class _Body:
         said = _object(rest)
         if said is None:
             return rest  # DSPy says what is wrong with it
-        status = _status_within(said, self._is_chat)
-        if status and self._is_streamed:
-            raise errors.map_http_error(status, _error_of(said)["message"])
-        if status:
-            self._response.status = status  # which is read once the body is
+        if status := _status_within(said, self._is_chat):
+            self._fail(status, said)
             return _as_openai_says(rest)
         said = _in_known_words(said)
         return _as_stream(said) if self._is_chat and self._is_streamed else json.dumps(said).encode()
 
     def _line(self, line: bytes) -> bytes:
-        """Return a line of a stream.
-
-        Raises:
-            ProviderError: if it tells an error, or ends a stream that held no reply.
-        """
+        """Return a line of a stream; raise a `ProviderError` if it is an error, or the end where there was no reply."""
         data = line.removeprefix(b"data:").strip()
         is_end = data == b"[DONE]"
         said = {} if is_end else _object(data)
         if not (self._is_chat and line.startswith(b"data:")) or said is None:
             return line
         if status := _status_within(said, is_end and not self._is_begun):
-            raise errors.map_http_error(status, _error_of(said)["message"])
+            self._fail(status, said)
         self._is_begun = self._is_begun or bool(said.get("choices"))
         return line if is_end else b"data: %s\n" % json.dumps(_in_known_words(said)).encode()
+
+    def _fail(self, status: int, said: dict[str, Any]) -> None:
+        self._response.status = status  # of a whole reply DSPy reads it at its end, of a stream at its begin
+        if self._is_streamed:
+            raise errors.map_http_error(status, _error_of(said)["message"])
 
 
 def _read(body: _Body, pieces: Any) -> Iterator[bytes]:
@@ -226,36 +224,29 @@ def _object(sent: bytes) -> dict[str, Any] | None:
 
 
 def _status_within(said: dict[str, Any], has_choices: bool) -> int | None:
-    """Return the status of an error that came with status 200; None for a reply.
-
-    Args:
-        said: what the server sent.
-        has_choices: whether a reply has choices; one without any is none.
-    """
+    """Return the status of an error that came with status 200, as which no choices count where there should be some."""
     error, choices = said.get("error"), said.get("choices")
     is_reply = isinstance(choices, list) and choices[:1] and isinstance(choices[0], dict)
     if not isinstance(error, dict) and said.get("object") != "error" and (is_reply or not has_choices):
         return None
     codes = [one.get(name) for one in (error, said) if isinstance(one, dict) for name in ("code", "status")]
-    known = [int(str(code)[:3]) for code in codes if re.fullmatch(r"[45]\d\d(\d\d)?", str(code))]  # FastChat: 42901
-    return known[0] if known else 500
+    return next((int(str(code)[:3]) for code in codes if re.fullmatch(r"[45]\d\d(\d\d)?", str(code))), 500)
 
 
 def _in_known_words(said: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply, or a piece of one, with the first of its choices, an end that DSPy knows, and counts that are.
+    """Return a reply, or a piece of one, with an end that DSPy knows, and with those counts that are counts.
 
-    DSPy would refuse several choices, though they are paid for.
+    Of several choices it has the first: DSPy would refuse all, though they are paid for.
     """
-    choices, usage = said.get("choices"), said.get("usage")
+    choices = said.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         end = choices[0].get("finish_reason")
         known = {} if end is None else {"finish_reason": end_of(end), "native_finish_reason": end}
         said = {**said, "choices": [{**choices[0], **known}]}
-    return said if usage is None else {**said, "usage": _counts(usage)}
+    return said if said.get("usage") is None else {**said, "usage": _counts(said["usage"])}
 
 
 def _counts(usage: Any) -> dict[str, Any] | None:
-    """Return those counts of tokens that are counts; what is missing is estimated later."""
     if not isinstance(usage, dict):
         return None
     counts = {name: counted(value) if name.endswith("_tokens") else value for name, value in usage.items()}
@@ -263,18 +254,16 @@ def _counts(usage: Any) -> dict[str, Any] | None:
 
 
 def _as_stream(said: dict[str, Any]) -> bytes:
-    """Return a whole reply as a stream."""
+    """Return a whole reply as the stream that was asked for."""
     [choice] = said["choices"]
     message = choice.get("message") or {}
     thoughts, content = message.get("reasoning_content") or message.get("reasoning"), message.get("content")
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    texts = {"reasoning_content": str(thoughts or ""), "content": str(content or "")}
-    deltas = [{name: text[at : at + _PIECE]} for name, text in texts.items() for at in range(0, len(text), _PIECE)]
-    end = {**choice, "finish_reason": choice.get("finish_reason") or "stop", "message": None}
-    events = [{**said, "usage": None, "choices": [{"delta": delta}]} for delta in deltas]
-    lines = [json.dumps(event) for event in [*events, {**said, "choices": [end]}]]
-    return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode()
+    texts = [str(part.get("text") or "") for part in content] if isinstance(content, list) else [content]
+    told = [("reasoning_content", thoughts or ""), *(("content", text or "") for text in texts)]
+    deltas = [{name: text[at : at + _PIECE]} for name, text in told for at in range(0, len(text), _PIECE)]
+    pieces = [{**said, "usage": None, "choices": [{"delta": delta}]} for delta in deltas]
+    end = {**said, "choices": [{**choice, "message": None, "finish_reason": choice.get("finish_reason") or "stop"}]}
+    return b"".join(b"data: %s\n\n" % json.dumps(one).encode() for one in [*pieces, end]) + b"data: [DONE]\n\n"
 
 
 def _as_openai_says(body: bytes) -> bytes:

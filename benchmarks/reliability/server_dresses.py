@@ -1,6 +1,6 @@
-"""LM servers that answer in other dress than OpenAI's, as public reports describe them: nothing is lost, or paid in vain.
+"""LM servers that answer in other dress than OpenAI's, as public reports describe them: no question is lost.
 
-Each answers a question whole and as a stream.
+Each answers whole and as a stream.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 from unittest.mock import patch
 
@@ -64,6 +65,10 @@ def _ending(word: Any, *, cut: bool = False) -> Callable[[Body], Body]:
     return ended
 
 
+def _with_choices(value: Any, whole: Body) -> Body:
+    return {**whole, "choices": value}
+
+
 def _told(**usage: Any) -> Callable[[Body], Body]:
     return lambda whole: {**whole, "usage": {**whole["usage"], **usage}}
 
@@ -81,10 +86,18 @@ _OPENAI = (
     "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported."
 )
 _RENAMED = "Unsupported parameter: 'max_completion_tokens' is not supported with this model."
-_VLLM = "This model's maximum context length is 4096 tokens. However, you requested 4796 tokens (700 in the messages, 4096 in the completion)."
-_SGLANG = "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 4796 tokens: 700 tokens from the input messages and 4096 tokens for the completion."
+_VLLM = (
+    "This model's maximum context length is 4096 tokens. However, you requested 4796 tokens (700 in the messages, 4096 "
+    "in the completion)."
+)
+_SGLANG = (
+    "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 4796 "
+    "tokens: 700 tokens from the input messages and 4096 tokens for the completion."
+)
+_ENDS = ("STOP", "eos", "eos_token", "end_turn", "Stop_Sequence", "", None)
+_OBJECT = {"object": "error", "message": "said by the server", "code": 50001}
 DRESSES = (
-    *(Dress(f"end {word!r}", _ending(word)) for word in ("STOP", "eos", "eos_token", "end_turn", "Stop_Sequence", "", None)),
+    *(Dress(f"end {word!r}", _ending(word)) for word in _ENDS),
     Dress("usage as floats", _told(prompt_tokens=12.0, completion_tokens=7.0, total_tokens=19.0)),
     Dress("usage in fractions", _told(prompt_tokens=12.5, completion_tokens=7.25)),
     Dress("usage in quotes", _told(prompt_tokens="12", completion_tokens="7", total_tokens="19")),
@@ -102,12 +115,11 @@ DRESSES = (
         for word in ("LENGTH", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length")
     ),
     *(
-        Dress(f"choices {value!r}", lambda whole, value=value: {**whole, "choices": value}, once=True, ends="after a wait")
+        Dress(f"choices {value!r}", partial(_with_choices, value), once=True, ends="after a wait")
         for value in (None, [], [None])
     ),
     Dress("no choices", lambda whole: {"id": whole["id"], "usage": whole["usage"]}, once=True, ends="after a wait"),
-    Dress("object error", error=lambda asked: (200, {"object": "error", "message": "said by the server", "code": 50001}),
-          once=True, ends="after a wait"),
+    Dress("object error", error=lambda asked: (200, _OBJECT), once=True, ends="after a wait"),
     *(
         Dress(f"error {code!r} with 200", error=_error(code), once=True, ends="after a wait")
         for code in (429, "429", 503, 529, None)

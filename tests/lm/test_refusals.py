@@ -51,12 +51,11 @@ def test_a_temperature_that_is_refused_is_not_sent_again_by_requests_retries_and
     assert caplog.text.count("scripted/test takes no temperature: it replies, and samples are drawn, at its own.") == 1
 
 
-def test_what_was_no_refusal_of_it_is_not_remembered(greedy):
-    greedy(NO_TEMPERATURE, NO_TEMPERATURE)
-    assert direct().failure.cause == "refused"
-    engine = greedy(TOO_LONG, GOOD, GOOD)
-    assert [direct().answer, direct().answer] == ["Paris", "Paris"]
-    assert temperatures(engine) == [0.0, None, 0.0]
+def test_what_is_refused_for_another_reason_or_without_it_fails(greedy):
+    engine = greedy(TOO_LONG, GOOD, NO_TEMPERATURE, NO_TEMPERATURE)
+    found = [direct() for _ in range(3)]
+    assert [one.failure and one.failure.cause for one in found] == ["context-window", None, "refused"]
+    assert temperatures(engine) == [0.0, 0.0, 0.0, None]
 
 
 @pytest.mark.parametrize(
