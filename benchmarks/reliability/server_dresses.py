@@ -1,13 +1,13 @@
 """LM servers that answer in other dress than OpenAI's, as public reports describe them: no question is lost.
 
-Each answers whole and as a stream.
+Each is asked by a thread, on an event loop, and there for a stream.
 """
 
 import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -29,6 +29,8 @@ from .tally import Tally
 
 Body = dict[str, Any]
 Answer = tuple[int, Any]
+Way = Literal["thread", "loop", "stream"]
+WAYS: tuple[Way, ...] = ("thread", "loop", "stream")
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ DRESSES = (
 
 
 def server_dress_report(dresses: Sequence[Dress] = DRESSES, questions: int = 2, program: str = "cot") -> Tally:
-    """Ask each of the first questions of each server, whole and as a stream."""
+    """Ask each of the first questions of each server, in each way."""
     examples, retriever, engine = small_world()
     tally = Tally(found=Counter(questions=0, lost=0))
     asked = build(program, {}, retriever=retriever)
@@ -148,9 +150,9 @@ def server_dress_report(dresses: Sequence[Dress] = DRESSES, questions: int = 2, 
         with dspy.context(lm=dspy.LM("simulated/plain", engine=engine, cache=False), adapter=None):
             proper = asked(**example.inputs()).answer
         for dress in dresses:
-            for is_streamed in (False, True):
-                held = Server(dress, engine).asked(asked, example.inputs(), proper, is_streamed, tally)
-                case = f"{program}, {example.id}{', streamed' * is_streamed}: {[one for one in held if not held[one]]}"
+            for way in WAYS:
+                held = Server(dress, engine).asked(asked, example.inputs(), proper, way, tally)
+                case = f"{program}, {example.id}, {way}: {[one for one in held if not held[one]]}"
                 tally.check(dress.kind, all(held.values()), case)
     return tally
 
@@ -175,7 +177,7 @@ class Server:
         events = [*map(json.dumps, chunks(whole, with_usage=True)), "[DONE]"]
         return 200, "".join(f"data: {event}\n\n" for event in events).encode()
 
-    def asked(self, program: Program, inputs: Any, proper: str, is_streamed: bool, tally: Tally) -> dict[str, bool]:
+    def asked(self, program: Program, inputs: Any, proper: str, way: Way, tally: Tally) -> dict[str, bool]:
         """Ask a question, and once more: what was refused is not sent again. Return what holds of it."""
         waits, dress = list[int](), self.dress
 
@@ -190,9 +192,9 @@ class Server:
             stack.enter_context(dspy.context(lm=lm, adapter=None))
             stack.enter_context(counting_failures())
             stack.enter_context(limited(Limits(timeout=10, retries=2, deadline=60)))
-            first = answered(program, inputs, is_streamed)
+            first = answered(program, inputs, way)
             requests = len(self.seen)
-            again = first if dress.once or dress.ends == "auth" else answered(program, inputs, is_streamed)
+            again = first if dress.once or dress.ends == "auth" else answered(program, inputs, way)
         is_lost = dress.ends != "auth" and bool(first.failure or again.failure)
         tally.found += Counter(questions=1, lost=int(is_lost))
         refused = int(dress.ends == "without" and dress.error(self.seen[0]) is not None)
@@ -210,13 +212,13 @@ class Server:
         }
 
 
-def answered(program: Program, inputs: Any, is_streamed: bool) -> dspy.Prediction:
-    """Ask a program, or ask it as a service does: on an event loop, and somebody looks on."""
-    if not is_streamed:
+def answered(program: Program, inputs: Any, way: Way) -> dspy.Prediction:
+    """Ask a program; for a stream as a service does, where somebody looks on."""
+    if way == "thread":
         return program(**inputs)
 
     async def asked() -> dspy.Prediction:
-        with telling(_Follower()):
+        with telling(_Follower()) if way == "stream" else nullcontext():
             return await program.acall(**inputs)
 
     return asyncio.run(asked())
