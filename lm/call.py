@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError
+from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError, LMServerError
 from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
@@ -192,6 +192,8 @@ class _Call:
                     reply = within(seconds, partial(self.predict, **given), without_thread)
                 else:  # on a thread, the connection keeps to the time
                     reply = self.predict(**given)
+            if lm.history and not lm.history[-1].get("outputs"):
+                raise LMServerError("no reply: it has no choices", model=lm.model)
         except AdapterParseError:
             self.refuse_partial(lm)
             raise
@@ -262,6 +264,7 @@ class _Call:
         # the retries of two samples differ as well: each sample has a rollout of its own
         another = {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
         self.config |= _taken(another, self.lm)
+        self.without.add("stream")  # some tell less of a reply in a stream
         if isinstance(error, _CutReplyError):
             self.cut = error
             name = "max_completion_tokens" if self.lm.kwargs.get("max_completion_tokens") else "max_tokens"

@@ -26,6 +26,7 @@ def replies_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return replies
 
 
+NATIVE = "native_finish_reason"  # LiteLLM's name for a server's own word, where it knows another one
 _TOOLS = {"tool_call", "tool_calls", "function_call"}  # DSPy's words for an end by a tool
 _WHOLE = {"", "none", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "tool_use"}
 _CUT = re.compile(r"(model_)?length|max_(\w+_)?tokens|.*context_window\w*")  # Mistral, Anthropic, Gemini, Databricks
@@ -44,11 +45,12 @@ def end_of(word: Any) -> str:
 def finish_reason(response: Any) -> str | None:
     """Return why a reply ended, as its server says."""
     if hasattr(response, "finish_reason"):
-        told = (response.provider_data or {}).get("choices") or [{}]
-        native = told[0].get("native_finish_reason") if response.finish_reason == "content_filter" else None
+        first = ((response.provider_data or {}).get("choices") or [{}])[0]
+        native = first.get(NATIVE) if response.finish_reason == "content_filter" else None
         return str(native or response.finish_reason)
     choices = getattr(response, "choices", None)
-    return str(choices[0].finish_reason) if choices else None
+    native = choices and (getattr(choices[0], "provider_specific_fields", None) or {}).get(NATIVE)
+    return str(native or choices[0].finish_reason) if choices else None
 
 
 def fault_of(error: LMError) -> Fault:
@@ -84,7 +86,7 @@ class _StoredEngine:
         thoughts = [ThinkingPart(str(reply["reasoning"]))] if reply.get("reasoning") else []
         said, end = reply.get("finish"), end_of(reply.get("finish"))
         finish: Any = end if end in get_args(FinishReason) else "stop"
-        told = {"choices": [{"native_finish_reason": said}]}
+        told = {"choices": [{NATIVE: said}]}
         message = Message.assistant([*thoughts, *parts])
         return Response(None, request.model, message, finish_reason=finish, usage=Usage(), provider_data=told)
 

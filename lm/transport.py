@@ -10,7 +10,7 @@ reply where it asked for a stream. Of an error, its client shows the message whe
 Others put it in other places: Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a
 list. A prompt that is too long could not be told from any other.
 
-What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone.
+What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone, and read as LiteLLM reads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import dspy
 
 from ..common.forks import renew_in_forks
 from .limits import time_left
-from .replies import end_of
+from .replies import NATIVE, end_of
 from .spent import counted, note_sent
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
@@ -241,7 +241,7 @@ def _in_known_words(said: dict[str, Any]) -> dict[str, Any]:
     choices = said.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         end = choices[0].get("finish_reason")
-        known = {} if end is None else {"finish_reason": end_of(end), "native_finish_reason": end}
+        known = {} if end is None else {"finish_reason": end_of(end), NATIVE: end}
         said = {**said, "choices": [{**choices[0], **known}]}
     return said if said.get("usage") is None else {**said, "usage": _counts(said["usage"])}
 
