@@ -5,7 +5,6 @@ Each is asked by a thread, on an event loop, and there for a stream.
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
@@ -144,7 +143,7 @@ DRESSES = (
 def server_dress_report(dresses: Sequence[Dress] = DRESSES, questions: int = 2, program: str = "cot") -> Tally:
     """Ask each of the first questions of each server, in each way."""
     examples, retriever, engine = small_world()
-    tally = Tally(found=Counter(questions=0, lost=0))
+    tally = Tally()
     asked = build(program, {}, retriever=retriever)
     for example in examples[:questions]:
         with dspy.context(lm=dspy.LM("simulated/plain", engine=engine, cache=False), adapter=None):
@@ -196,7 +195,7 @@ class Server:
             requests = len(self.seen)
             again = first if dress.once or dress.ends == "auth" else answered(program, inputs, way)
         is_lost = dress.ends != "auth" and bool(first.failure or again.failure)
-        tally.found += Counter(questions=1, lost=int(is_lost))
+        tally.found.update(questions=1, lost=int(is_lost))
         refused = int(dress.ends == "without" and dress.error(self.seen[0]) is not None)
         failed = refused or int(dress.ends in ("after a wait", "auth"))
         replies = {"auth": 0, "another": 2}.get(dress.ends, 1)
