@@ -3,12 +3,10 @@
 DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, or one of which a byte
 comes now and then.
 
-What a server sends is put into OpenAI's words, by which DSPy reads it. It would take a word for the end of a reply that
-it does not know for "stop", also where the reply was cut or broke off; throw a reply away for a count of tokens that is
-none; take an error with status 200, or no reply at all, for an empty reply that was paid; and find nothing in a whole
-reply where it asked for a stream. Of an error, its client shows the message where OpenAI puts it, and nothing else.
-Others put it in other places: Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a
-list. A prompt that is too long could not be told from any other.
+What a server sends is put into OpenAI's words. DSPy takes an end that it does not know for "stop", also where a reply
+was cut or broke off; throws a reply away for a count that is none; takes no choices for an empty reply; and finds
+nothing in a whole reply where it asked for a stream. Of an error, it shows the message where OpenAI puts it. Mistral,
+MLC and vLLM of 2025 put it beside the code, FastAPI under ``detail``, Gemini into a list.
 
 What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone, and read as LiteLLM reads it.
 """

@@ -257,9 +257,9 @@ class Service:
         self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
         self.examples, self.traces = examples, traces
         self._lm: dspy.BaseLM = lm or dspy.settings.lm
-        of_steps = [step.lm for program in programs.values() for step in program.predictors() if step.lm]
-        for one in [] if self.limits.stream_lm else [self._lm, *of_steps]:
-            ask_without(one, "stream")
+        steps = [] if self.limits.stream_lm else [step for one in programs.values() for step in one.predictors()]
+        for step in steps:
+            ask_without(step.lm or self._lm, "stream")
         self._queue = Queue(self.limits)
         self._questions: dict[str, PendingQuestion] = {}
 
