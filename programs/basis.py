@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..metrics import citation_precision, citation_recall, items, stands_in
+from ..metrics import citation_precision, citation_recall, stand_among
 from ..retrieval import Passage
 from .tree import Node, ReasoningTree, without_repeats
 
@@ -121,8 +121,8 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
     of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest
-    on passages if a cited one names the answer, or cited ones each item of a list, or if
-    it is a yes, a no, a label or a paragraph and any passage is cited; else on memory.
+    on passages if a cited one names the answer, or cited ones each item of a list, or if it is a yes, a no, a label or
+    a paragraph and any passage is cited; else on memory.
     """
     if not answer:
         return None
@@ -131,9 +131,7 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
         last = steps[-1]
         return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
     texts = [f"{passage.title} {passage.text}" for passage in references]
-    named = any(stands_in(text, answer) for text in texts)  # "Trinidad and Tobago" is one name
-    named = named or all(any(stands_in(text, item) for text in texts) for item in items(answer))
-    return "passages" if texts and (named or is_closed(answer)) else "memory"
+    return "passages" if texts and (is_closed(answer) or stand_among(texts, answer)) else "memory"
 
 
 def is_closed(answer: str) -> bool:
