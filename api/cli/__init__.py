@@ -10,9 +10,11 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
+from copy import copy
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from shutil import get_terminal_size
+from typing import Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,17 +24,53 @@ from ..evaluation.interruption import once_an_instant
 from .options import as_command, described_arguments
 from .screen import Screen, echo
 
-COMMANDS = (
-    *("demo", "list", "fetch", "index", "serve-retriever", "compile", "evaluate", "recheck", "compare", "audit"),
-    *("ask", "attack", "serve", "mcp", "show", "export", "push", "pack", "replay", "ui", "prompts", "train-reader"),
-    *("calibrate-reader", "calibrate-duplicates", "calibrate-links", "analyse", "simulate"),
-)
-"""Each is a function, or an ``app`` of several, in the file of its name."""
+_PANELS = {
+    "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
+    "Ask": ("demo", "mcp", "prompts"),
+    "Build": (
+        *("fetch", "serve-retriever", "train-reader"),
+        *("calibrate-reader", "calibrate-duplicates", "calibrate-links"),
+    ),
+    "Measure": ("evaluate", "recheck", "audit", "attack", "analyse"),
+    "Share": ("export", "pack", "replay", "push"),
+    "Tools": ("list", "ui", "simulate"),
+}
+COMMANDS = {command: panel for panel, commands in _PANELS.items() for command in commands}
+"""Each is a function, or an ``app`` of several, in the file of its name; with its panel in the help."""
 _FILES = {name: "calibrate" for name in COMMANDS if name.startswith("calibrate-")} | {"list": "lists"}
+
+
+class _Command(TyperCommand):
+    """A command whose help has room for whole words on 80 columns."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; where the screen is narrow, without what takes the width of it."""
+        shown = copy(self)
+        if get_terminal_size().columns < _WIDE:
+            shown.params = [_narrow(parameter) for parameter in self.params]
+        super(_Command, shown).format_help(ctx, formatter)
+
+
+_WIDE = 120  # columns
+
+
+def _narrow(parameter: Any) -> Any:
+    """Return an option with one name, that which changes its default, and without a type that its help tells too."""
+    one, about = copy(parameter), parameter.help or ""
+    if one.param_type_name == "option":
+        if one.secondary_opts:
+            one.opts, one.secondary_opts = (one.secondary_opts if "True." in about else one.opts), []
+        if one.metavar is None and all(str(choice) in about for choice in get_args(one.bare_type)):
+            one.metavar = ""
+    return one
 
 
 class _Commands(TyperGroup):
     """The commands, in the order in which `questree --help` lists them."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = dict[str, Any].fromkeys(COMMANDS)  # for suggestions; each is imported when named
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return their names."""
@@ -47,14 +85,16 @@ class _Commands(TyperGroup):
             command: Any = typer.main.get_group(module.app)
         else:
             alone = typer.Typer(add_completion=False)
-            alone.command()(as_command(getattr(module, _function(cmd_name))))
+            alone.command(cls=_Command)(as_command(getattr(module, _function(cmd_name))))
             command = typer.main.get_command(alone)
         command.name = cmd_name
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; what each command does is read from its file, so that none is imported for it."""
-        commands: Any = {name: TyperCommand(name, help=_about(name)) for name in COMMANDS}
+        commands: Any = {
+            name: TyperCommand(name, help=_about(name), rich_help_panel=panel) for name, panel in COMMANDS.items()
+        }
         listed = TyperGroup(name=self.name, help=self.help, params=self.params, commands=commands)
         listed.list_commands = self.list_commands  # type: ignore[method-assign]
         listed.format_help(ctx, formatter)
