@@ -151,7 +151,7 @@ def test_another_adapter_is_another_run_and_goes_with_what_was_compiled(questree
     first = "compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --out made"
     told = questree(first, "--adapter", "xml").done().out
     assert "ask it: questree ask QUESTION --program made/program --adapter xml" in told.splitlines()
-    assert "'adapter': 'xml', 'simulated': True} and is now {'name'" in questree(first).refused()
+    assert "lm.adapter was 'xml' and is now None. " in questree(first).refused()
     questree("ask --program made/program", QUESTION).done()
     assert "compiled with the adapter xml and is asked with chat" in caplog.text
     for adapter, marker in (("chat", "[[ ## answer ## ]]"), ("xml", "<answer>"), ("json", '"answer": "{answer}')):
