@@ -22,7 +22,7 @@ from ..common.files import write_atomically
 from ..common.json_files import validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
-from ..evaluation.tracking_store import bound_mlflow, without_password
+from ..evaluation.tracking_store import bound_mlflow, check_exists, without_password
 from ..lm.failure import first_line
 from ..programs import REGISTRY, Program, build, build_kind, saved_name
 from ..programs.modules.reader import LMReader
@@ -171,6 +171,7 @@ def _download(address: str, target: str) -> Path:
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     bound_mlflow()
+    check_exists(mlflow.get_registry_uri() if address.startswith("models:/") else mlflow.get_tracking_uri())
     try:
         found = Path(mlflow.artifacts.download_artifacts(artifact_uri=address, dst_path=target))
     except Exception as error:  # MLflow checks little of what a server sends, and fails in any way over the rest

@@ -1,6 +1,5 @@
 """questree ask"""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,8 +10,8 @@ from . import options
 from .screen import Screen, echo, put, waiting
 
 if TYPE_CHECKING:
+    from ..pages.asked_question import AnsweredQuestion
     from ..programs import ReasoningTree
-    from ..retrieval import Passage
 
 Form = Literal["text", "json", "mermaid", "html"]
 Style = Literal["short", "yes-no", "label", "two-label", "long"]
@@ -56,9 +55,8 @@ def ask(
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
     if why := not_known(experiment.lm, question):
-        if not prediction.answer:
-            raise QuestreeError(f"{why} Ask one of these, or name another LM: --lm.")
-        echo(f"This answer may be made up. {why}", err=True)
+        way = "Ask one of these, name the task of your index, or another LM: --lm."
+        echo(f"{why} What it says of this one means nothing. {way}", err=True)
 
 
 def ask_live(program: Any, question: str, style: str) -> Any:
@@ -117,17 +115,21 @@ def _written(prediction: Any, form: Form) -> str:
 
 def _answer(prediction: Any) -> str:
     """Return the answer with its references, as lines."""
-    from ..programs.basis import standing_of
+    from ..pages.asked_question import AnsweredQuestion
 
-    answer = prediction.answer or "none was found"
-    text = answer_text(prediction.final_content, prediction.references, answer, simulated=_is_simulated())
-    return f"{text}\n{standing_of(prediction)}"
+    asked = AnsweredQuestion.of_prediction(prediction, simulated=_is_simulated())
+    return f"{answer_text(asked)}\n{asked.standing}"
 
 
-def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:
-    """Return a text with marks, what each mark stands for, and the answer."""
-    cited = [f"[{n}] {passage.cited()}" for n, passage in enumerate(references, start=1)]
-    return "\n".join([content, *cited, "", f"Answer: {answer}{'  (simulated)' if simulated else ''}"])
+def answer_text(asked: "AnsweredQuestion") -> str:
+    """Return a text with marks, the sentences that support each mark or a step, and the answer."""
+    cited = []
+    for number, passage, text, _ in asked.sources():
+        supports = " … ".join(" ".join(part.split()) for part, marked in text if marked)
+        cited.append(f"[{number}] {passage.cited(supports)}")
+    answer = asked.answer or "none was found" if asked.failure is None else f"none ({asked.failure})"
+    said = f"Answer: {answer}{'  (simulated)' if asked.simulated else ''}"
+    return "\n".join([asked.final_content, *cited, "", said])
 
 
 def _is_simulated() -> bool:

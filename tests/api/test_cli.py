@@ -19,9 +19,12 @@ from parrot import Parrot
 from run_files import change, rows
 
 from questree.cli import main
+from questree.cli.ask import answer_text
 from questree.evaluation import evaluate
 from questree.optimize import save
-from questree.programs import build
+from questree.pages.asked_question import AnsweredQuestion
+from questree.programs import ReasoningTree, build
+from questree.retrieval import Passage
 
 QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
 
@@ -31,12 +34,33 @@ def test_a_question_is_answered_with_its_tree_and_references(questree):
     assert [word for word in ("●", "[1]", "Answer: ", "(simulated)") if word not in told] == []
 
 
-@pytest.mark.parametrize(("question", "code"), [("Why?", 2), ("Who is the president of France?", 0)])  # 0: made up
-def test_a_question_that_the_simulated_lm_cannot_know_is_told_with_two_that_it_knows(question, code, questree):
-    ran = questree("ask", question)
-    assert ran.code == code
-    (asked,) = re.findall(r"knows only the questions of its task.*such as “(.*?)” and “.*”", ran.err)
+@pytest.mark.parametrize(
+    ("question", "answer"), [("Why?", "none was found"), ("Who is the president of France?", "Johann Sebastian Bach")]
+)
+def test_what_the_simulated_lm_says_of_a_question_that_it_cannot_know_means_nothing(question, answer, questree):
+    ran = questree("ask", question).done()  # no answer is an answer
+    assert f"Answer: {answer}  (simulated)" in ran.out
+    (asked,) = re.findall(r"The simulated LM knows only the questions of its task.*such as “(.*?)” and “.*”", ran.err)
+    assert "What it says of this one means nothing." in ran.err
     assert re.sub(r"^LM requests: .*\n$", "", questree("ask", asked).done().err) == ""
+
+
+def test_a_mark_is_shown_with_the_id_of_its_passage_and_the_sentence_that_supports_it(questree):
+    shown = questree("ask", "Which river nearly encircles the birthplace of Charles Darwin?").done().out
+    assert (
+        "\n[1] Charles Darwin (mini-2): Charles Darwin was an English naturalist born in Shrewsbury in 1809.\n" in shown
+    )
+
+
+def test_of_a_passage_the_sentences_behind_each_mark_are_shown_and_without_any_its_beginning():
+    told = "The crane is red. Marta Holm\nbuilt it in Elin. It hums. In 1998 it was moved to Lindau."
+    passages = [Passage(id="7", title="Crane", text=told), Passage(id="8", text="Nothing of it.")]
+    content = "Marta Holm built it [1]. It was moved to Lindau in 1998 [1]. So what [2]."
+    asked = AnsweredQuestion(tree=ReasoningTree(question="Who?"), final_content=content, references=passages)
+    assert answer_text(asked).splitlines()[1:3] == [
+        "[1] Crane (7): Marta Holm built it in Elin. … In 1998 it was moved to Lindau.",
+        "[2] 8: Nothing of it.",
+    ]
 
 
 def test_an_answer_as_json_keeps_marks_and_references_together(questree):
@@ -299,7 +323,7 @@ def test_a_narrow_screen_shows_ids_that_can_be_typed_and_a_mark_its_passage(ques
     cited = next(record for record in records if record["references"])
     first = cited["references"][0]
     told = questree("show run", cited["id"]).out
-    assert f"\n[1] {first['title']}: {first['text'][:60]}" in told
+    assert f"\n[1] {first['title']} ({first['id']}): " in told
     assert "(simulated)" in told
 
 
