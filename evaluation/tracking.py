@@ -98,7 +98,7 @@ class Tracking:
                 away = "no server answers there" if "Max retries exceeded" in str(error) else ""
                 told = f"Cannot track to {without_password(self.uri)}: {away or _reason(error)}."
                 if outer is None or PROCESS not in outer.data.tags:  # nothing is paid yet
-                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from error
+                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from None
                 logger.warning("%s %s is not tracked.", told, name)
                 yield UNTRACKED
                 return

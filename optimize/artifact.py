@@ -178,7 +178,7 @@ def _download(address: str, target: str) -> Path:
         raise QuestreeError(
             f"Cannot fetch {address} from {without_password(mlflow.get_tracking_uri())}: "
             f"{first_line(error).rstrip('.')}. Check the address, and the tracking URI (--tracking-uri)."
-        ) from error
+        ) from None
     manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
     if len(manifests) != 1:
         raise QuestreeError(f"{address} holds {len(manifests)} saved programs, not one; give the path to it.")

@@ -183,6 +183,7 @@ def main() -> None:
         raise
     except Exception as error:
         if debug:
+            error.__suppress_context__ = False  # what is left out of a message is wanted here
             echo(_shown(traceback.format_exc().rstrip()), err=True)
             sys.exit(1)
         if isinstance(error, QuestreeError):

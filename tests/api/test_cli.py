@@ -195,6 +195,8 @@ def test_debug_shows_where_a_mistake_was_found(questree):
     assert ran.code == 1
     assert "in _program_figures" in ran.err
     assert "QuestreeError: " in ran.err.splitlines()[-1]
+    ran = questree("evaluate direct --limit 1 --tracking-uri sqlite:///absent/x.db --debug")
+    assert "in check_store" in ran.err, "what the message leaves out"
 
 
 @pytest.mark.parametrize("words", ["ask Why?", "evaluate direct --limit 2"])
