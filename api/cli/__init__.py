@@ -177,7 +177,7 @@ def main() -> None:
     except SystemExit as end:
         stop = getattr(end.__context__, "__cause__", None)  # typer's own exit hides why
         if isinstance(stop, KeyboardInterrupt):
-            _say("stopped", str(stop) or "run the same command again to go on")
+            _say("stopped", str(stop).removeprefix("Stopped ") or "run the same command again to go on")
             if getattr(stop, "at_once", False):
                 os._exit(130)  # Python would wait for the threads of the questions that are on their way
         raise

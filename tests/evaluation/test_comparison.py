@@ -80,7 +80,7 @@ def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, t
     policy = one_by_one(max_calls=alone + 1)
     compared = compare(programs, mini.dev[:3], [mini.metric], task="hotpotqa", out=tmp_path, policy=policy)
     assert list(compared.evaluations) == ["a"]
-    assert "1 more questions were finished" in compared.stopped
+    assert "1 more question was finished" in compared.stopped
     assert str(tmp_path / "b") in compared.stopped
     assert "max_calls" in (tmp_path / "page.html").read_text()
     # of a program that was not evaluated, the papers' figures have nothing to stand beside
