@@ -21,6 +21,7 @@ from run_files import change, rows
 from questree.cli import main
 from questree.cli.ask import answer_text
 from questree.evaluation import evaluate
+from questree.metrics import Interval
 from questree.optimize import save
 from questree.pages.asked_question import AnsweredQuestion
 from questree.programs import ReasoningTree, build
@@ -151,6 +152,19 @@ def test_a_program_is_compiled_shown_and_asked(questree):
     hint = next(line for line in ran.out.splitlines() if line.startswith("ask it: "))
     assert hint == "ask it: questree ask QUESTION --program compiled/program"
     questree(hint.removeprefix("ask it: questree ").replace("QUESTION", f"'{QUESTION}'")).done()
+
+
+@pytest.mark.parametrize(("gain", "warned"), [(-0.4, True), (0.0, False), (0.4, False)])
+def test_a_compilation_that_lost_ends_with_a_warning(questree, monkeypatch, gain, warned):
+    monkeypatch.setattr("questree.optimize.Compiled.gain", Interval(gain, gain, gain, 2))
+    ran = questree("compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --out made").done()
+    lost = "warning: the compiled program scores lower than before, -0.400 [-0.400, -0.400] over 2 questions: keep"
+    assert (lost in ran.err) == warned
+
+
+def test_a_list_tells_of_a_chain_of_queries(questree):
+    [about] = [line for line in questree("list programs --json").json() if line["program"] == "searchain"]
+    assert "retrieval checks a chain of queries." in str(about)
 
 
 def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, monkeypatch):
