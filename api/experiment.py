@@ -97,8 +97,7 @@ class Experiment(Parts):
         index = manifest.retriever
         if index and "retriever" not in told and self.retriever.fingerprint != index.get("fingerprint"):
             raise QuestreeError(
-                f"{place} was compiled over the index {index.get('name')!r} ({index.get('fingerprint')}). Name it: "
-                "--retriever, QUESTREE_RETRIEVER or model_config."
+                f"{place} was compiled over {manifest.index}. Name it: --retriever, QUESTREE_RETRIEVER or model_config."
             )
         return load(
             artifact,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,7 +57,8 @@ class Manifest(BaseModel, frozen=True, extra="allow"):
 
     Attributes:
         lm: what is known of the LM. It is shown and never used.
-        retriever: name and fingerprint of the index that it was compiled over; empty for a program without one.
+        retriever: name, fingerprint and folder's name of the index that it was compiled over; empty for a program
+            without one.
         reader: the reader's name, or None if the program has none.
         state: prompts and demonstrations of the program, or of the members that it is made of.
     """
@@ -72,6 +73,11 @@ class Manifest(BaseModel, frozen=True, extra="allow"):
     versions: dict[str, str]
     state: CompiledState
     checksum: str
+
+    @property
+    def index(self) -> str:
+        """Return in words which index it was compiled over; empty if over none."""
+        return _in_words(self.retriever)
 
     def facts(self) -> dict[str, Any]:
         """Return what a person wants to know: all but state, fingerprints and checksum, as JSON."""
@@ -123,7 +129,7 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
         "program": {"name": saved_name(type(first)), "settings": settings},
         "signatures": signature_fingerprints(as_coded),
         "lm": lm_facts(),
-        "retriever": retriever_facts(program),
+        "retriever": _index_facts(program),
         "reader": reader_name(program),
         **({"threshold": program.reader.threshold} if by_lm else {}),
         "versions": versions(),
@@ -132,6 +138,18 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
     }
     content = json.loads(to_json(content))
     return content | {"checksum": checksum_of(content)}
+
+
+def _index_facts(program: Program) -> dict[str, str]:
+    """Return what is known of the program's index, also the name of its folder, by which no run is told apart."""
+    folder = program.retriever.folder if program.retriever is not None else ""
+    return retriever_facts(program) | ({"folder": folder} if folder else {})
+
+
+def _in_words(index: Mapping[str, str]) -> str:
+    """Return an index by its folder's name, if that is known, with its kind and fingerprint."""
+    known = ", ".join(index[name] for name in ("name", "fingerprint") if name in index)
+    return f"the index {index['folder']} ({known})" if "folder" in index else f"the index {known}" if known else ""
 
 
 def manifest_of(program: Program) -> Manifest:
@@ -246,9 +264,9 @@ def load(
         program = manifest.state.program(make)
     except ValueError as problem:
         raise QuestreeError(f"{file} does not fit its program ({problem}); {_KIND.again}.") from problem
-    saved, now = manifest.retriever, retriever_facts(program)
+    saved, now = manifest.retriever, _index_facts(program)
     if saved and now and saved.get("fingerprint") != now["fingerprint"]:
-        logger.warning("Compiled over the index %s, now asked over %s: scores may differ.", saved, now)
+        logger.warning("Compiled over %s, now asked over %s: scores may differ.", manifest.index, _in_words(now))
     return program
 
 
