@@ -78,14 +78,13 @@ def _is_built(source: CorpusSource, out: Path, kind: str, settings: Any, checkpo
     except IndexRefused:
         return False
     asked = chosen_kind(kind, manifest.corpus.passages)
-    if asked.name != manifest.kind:
-        return False
     wanted = asdict(settings or asked.settings()) if asked.settings else {}
-    if any(value not in (None, manifest.settings[name]) for name, value in wanted.items()):  # None: the encoder's own
-        return False
-    if asked.find and manifest.checkpoint and asked.find(checkpoint).fingerprint != manifest.checkpoint.fingerprint:
-        return False
-    return corpus_hash(source.passages()) == manifest.corpus.sha256
+    return (
+        asked.name == manifest.kind
+        and all(value in (None, manifest.settings[name]) for name, value in wanted.items())  # None: the encoder's own
+        and (not asked.find or asked.find(checkpoint).fingerprint == getattr(manifest.checkpoint, "fingerprint", None))
+        and corpus_hash(source.passages()) == manifest.corpus.sha256
+    )
 
 
 def add_to_index(

@@ -10,11 +10,9 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
-from copy import copy
 from importlib import import_module
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import Any, get_args
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -40,41 +38,13 @@ COMMANDS = {command: panel for panel, commands in _PANELS.items() for command in
 _FILES = {name: "calibrate" for name in COMMANDS if name.startswith("calibrate-")} | {"list": "lists"}
 
 
-class _Command(TyperCommand):
-    """A command whose help has room for whole words on 80 columns."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; where the screen is narrow, without what takes the width of it."""
-        shown = copy(self)
-        if get_terminal_size().columns < _WIDE:
-            shown.params = [_narrow(parameter) for parameter in self.params]
-        super(_Command, shown).format_help(ctx, formatter)
-
-
-_WIDE = 120  # columns
-
-
-def _narrow(parameter: Any) -> Any:
-    """Return an option with one name, that which changes its default, and without a type that its help tells too."""
-    one, about = copy(parameter), parameter.help or ""
-    if one.param_type_name == "option":
-        if one.secondary_opts:
-            one.opts, one.secondary_opts = (one.secondary_opts if "True." in about else one.opts), []
-        if one.metavar is None and all(str(choice) in about for choice in get_args(one.bare_type)):
-            one.metavar = ""
-    return one
-
-
 class _Commands(TyperGroup):
     """The commands, in the order in which `questree --help` lists them."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = dict[str, Any].fromkeys(COMMANDS)  # for suggestions; each is imported when named
-
-    def list_commands(self, ctx: object) -> list[str]:
-        """Return their names."""
-        return [*COMMANDS]
+        names: dict[str, Any] = dict.fromkeys(COMMANDS)  # each is imported when it is named
+        self.commands = names
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:
         """Import a command and return it; None if there is none of this name."""
@@ -85,7 +55,7 @@ class _Commands(TyperGroup):
             command: Any = typer.main.get_group(module.app)
         else:
             alone = typer.Typer(add_completion=False)
-            alone.command(cls=_Command)(as_command(getattr(module, _function(cmd_name))))
+            alone.command()(as_command(getattr(module, _function(cmd_name))))
             command = typer.main.get_command(alone)
         command.name = cmd_name
         return command
@@ -95,9 +65,8 @@ class _Commands(TyperGroup):
         commands: Any = {
             name: TyperCommand(name, help=_about(name), rich_help_panel=panel) for name, panel in COMMANDS.items()
         }
-        listed = TyperGroup(name=self.name, help=self.help, params=self.params, commands=commands)
-        listed.list_commands = self.list_commands  # type: ignore[method-assign]
-        listed.format_help(ctx, formatter)
+        shown = TyperGroup(name=self.name, help=self.help, params=self.params, commands=commands)
+        shown.format_help(ctx, formatter)
 
 
 def _file(command: str) -> str:

@@ -131,7 +131,7 @@ def _print_json(console: Any, shown: Any) -> None:
 
 
 def _show_program(console: Any, source: str, manifest: "Manifest", as_json: bool) -> None:
-    """Print what a program was compiled from, how it scored, and what compiling changed; or all that is known as JSON."""
+    """Print what a program was compiled from, how it scored, and what compiling changed; as JSON all that is known."""
     from rich.table import Table
     from rich.text import Text
 

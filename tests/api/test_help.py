@@ -25,6 +25,15 @@ def test_a_command_that_is_typed_wrongly_is_suggested(questree, typed, meant):
     assert f"No such command '{typed}'. Did you mean '{meant}'?" in questree(typed).refused()
 
 
+@pytest.mark.parametrize(
+    ("command", "switch", "name", "value"),
+    [("serve", "--no-follow-ups", "follow_ups", False), ("evaluate", "--event-loop", "event_loop", True)],
+)
+def test_a_switch_has_the_name_that_changes_its_default(command, switch, name, value):
+    made = ROOT.get_command(None, command).make_context(command, ["direct", switch])
+    assert made.params[name] is value
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_word_of_the_help_is_cut_where_the_screen_is_narrow(questree, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
