@@ -22,13 +22,23 @@ def exported(package: str) -> dict[str, str]:
     """
     tree = ast.parse(inspect.getsource(sys.modules[package]))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-    return {one.name: "." * node.level + (node.module or "") for node in imports for one in node.names if one.asname}
+    return {
+        one.name: "." * node.level + (node.module or "")
+        for node in imports
+        for one in node.names
+        if one.asname == one.name
+    }
 
 
 def lazily(package: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package: it imports what the package exports when it is first used."""
+    """Return the ``__getattr__`` of a package: it imports what the package exports when it is first used.
+
+    Its ``__all__`` is what its ``__dir__`` gives, or all that it exports.
+    """
 
     def imported(name: str) -> Any:
+        if name == "__all__":
+            return list(vars(sys.modules[package]).get("__dir__", lambda: exported(package))())
         if name.startswith("__") or name not in exported(package):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = getattr(import_module(exported(package)[name], package), name)

@@ -1,5 +1,6 @@
 """questree ask"""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -10,8 +11,8 @@ from . import options
 from .screen import Screen, echo, put, waiting
 
 if TYPE_CHECKING:
-    from ..pages.asked_question import AnsweredQuestion
     from ..programs import ReasoningTree
+    from ..retrieval import Passage
 
 Form = Literal["text", "json", "mermaid", "html"]
 Style = Literal["short", "yes-no", "label", "two-label", "long"]
@@ -115,21 +116,23 @@ def _written(prediction: Any, form: Form) -> str:
 
 def _answer(prediction: Any) -> str:
     """Return the answer with its references, as lines."""
-    from ..pages.asked_question import AnsweredQuestion
+    from ..programs.basis import standing_of
 
-    asked = AnsweredQuestion.of_prediction(prediction, simulated=_is_simulated())
-    return f"{answer_text(asked)}\n{asked.standing}"
+    answer = prediction.answer or "none was found"
+    text = answer_text(prediction.final_content, prediction.references, answer, simulated=_is_simulated())
+    return f"{text}\n{standing_of(prediction)}"
 
 
-def answer_text(asked: "AnsweredQuestion") -> str:
-    """Return a text with marks, the sentences that support each mark or a step, and the answer."""
-    cited = []
-    for number, passage, text, _ in asked.sources():
-        supports = " … ".join(" ".join(part.split()) for part, marked in text if marked)
-        cited.append(f"[{number}] {passage.cited(supports)}")
-    answer = asked.answer or "none was found" if asked.failure is None else f"none ({asked.failure})"
-    said = f"Answer: {answer}{'  (simulated)' if asked.simulated else ''}"
-    return "\n".join([asked.final_content, *cited, "", said])
+def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:
+    """Return a text with marks, each passage with the sentences that support its marks, and the answer."""
+    from ..metrics.citations import reference_marks, supporting_sentence
+
+    cited, marks = [], reference_marks(content)
+    for number, passage in enumerate(references, start=1):
+        behind = [supporting_sentence(mark.fragment, passage.text) for mark in marks if mark.number == number]
+        told = " … ".join(" ".join(one.split()) for one in dict.fromkeys(behind) if one)
+        cited.append(f"[{number}] {passage.cited(told)}")
+    return "\n".join([content, *cited, "", f"Answer: {answer}{'  (simulated)' if simulated else ''}"])
 
 
 def _is_simulated() -> bool:

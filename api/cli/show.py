@@ -236,7 +236,6 @@ def _why(record: "Record") -> str:
 
 def _tree(record: "Record", form: Form, *, simulated: bool) -> str:
     """Return a question's tree in a form."""
-    from ..pages.asked_question import AnsweredQuestion
     from ..programs import ReasoningTree
     from ..programs.tree_views import as_mermaid, as_text
     from .ask import answer_text
@@ -248,4 +247,5 @@ def _tree(record: "Record", form: Form, *, simulated: bool) -> str:
         return answer_page(record, simulated=simulated)
     if form == "mermaid":
         return as_mermaid(tree)
-    return f"{as_text(tree)}\n\n{answer_text(AnsweredQuestion.of_prediction(record, simulated=simulated))}"
+    answer = record.answer or "none was found" if record.failure is None else f"none ({record.failure})"
+    return f"{as_text(tree)}\n\n{answer_text(record.final_content, record.references, answer, simulated=simulated)}"

@@ -23,8 +23,7 @@ from questree.cli.ask import answer_text
 from questree.evaluation import evaluate
 from questree.metrics import Interval
 from questree.optimize import save
-from questree.pages.asked_question import AnsweredQuestion
-from questree.programs import ReasoningTree, build
+from questree.programs import build
 from questree.retrieval import Passage
 
 QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
@@ -57,8 +56,7 @@ def test_of_a_passage_the_sentences_behind_each_mark_are_shown_and_without_any_i
     told = "The crane is red. Marta Holm\nbuilt it in Elin. It hums. In 1998 it was moved to Lindau."
     passages = [Passage(id="7", title="Crane", text=told), Passage(id="8", text="Nothing of it.")]
     content = "Marta Holm built it [1]. It was moved to Lindau in 1998 [1]. So what [2]."
-    asked = AnsweredQuestion(tree=ReasoningTree(question="Who?"), final_content=content, references=passages)
-    assert answer_text(asked).splitlines()[1:3] == [
+    assert answer_text(content, passages, "Marta Holm", simulated=False).splitlines()[1:3] == [
         "[1] Crane (7): Marta Holm built it in Elin. … In 1998 it was moved to Lindau.",
         "[2] 8: Nothing of it.",
     ]
