@@ -22,19 +22,12 @@ def exported(package: str) -> dict[str, str]:
     """
     tree = ast.parse(inspect.getsource(sys.modules[package]))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-    return {
-        one.name: "." * node.level + (node.module or "")
-        for node in imports
-        for one in node.names
-        if one.asname == one.name
-    }
+    names = [(one.name, node) for node in imports for one in node.names if one.asname == one.name]
+    return {name: "." * node.level + (node.module or "") for name, node in names}
 
 
 def lazily(package: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package: it imports what the package exports when it is first used.
-
-    Its ``__all__`` is what its ``__dir__`` gives, or all that it exports.
-    """
+    """Return the ``__getattr__`` of a package: it knows ``__all__``, and imports the rest when it is first used."""
 
     def imported(name: str) -> Any:
         if name == "__all__":

@@ -74,11 +74,6 @@ class Manifest(BaseModel, frozen=True, extra="allow"):
     state: CompiledState
     checksum: str
 
-    @property
-    def index(self) -> str:
-        """Return in words which index it was compiled over; empty if over none."""
-        return _in_words(self.retriever)
-
     def facts(self) -> dict[str, Any]:
         """Return what a person wants to know: all but state, fingerprints and checksum, as JSON."""
         return self.model_dump(mode="json", exclude_unset=True, exclude={"signatures", "state", "checksum"})
@@ -146,10 +141,10 @@ def _index_facts(program: Program) -> dict[str, str]:
     return retriever_facts(program) | ({"folder": folder} if folder else {})
 
 
-def _in_words(index: Mapping[str, str]) -> str:
-    """Return an index by its folder's name, if that is known, with its kind and fingerprint."""
-    known = ", ".join(index[name] for name in ("name", "fingerprint") if name in index)
-    return f"the index {index['folder']} ({known})" if "folder" in index else f"the index {known}" if known else ""
+def in_words(index: Mapping[str, str]) -> str:
+    """Return an index by the name of its folder, if that is known, its kind and its fingerprint."""
+    known = ", ".join(one for name, one in index.items() if name != "folder")
+    return f"{index['folder']} ({known})" if "folder" in index else known or "none"
 
 
 def manifest_of(program: Program) -> Manifest:
@@ -266,7 +261,9 @@ def load(
         raise QuestreeError(f"{file} does not fit its program ({problem}); {_KIND.again}.") from problem
     saved, now = manifest.retriever, _index_facts(program)
     if saved and now and saved.get("fingerprint") != now["fingerprint"]:
-        logger.warning("Compiled over %s, now asked over %s: scores may differ.", manifest.index, _in_words(now))
+        logger.warning(
+            "Compiled over the index %s, now asked over %s: scores may differ.", in_words(saved), in_words(now)
+        )
     return program
 
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -64,13 +63,18 @@ def show(
         ((question or why or jsonl) and not runs, f"{source} is no evaluation: it has no questions to show"),
         (several, f"{source} holds several runs ({named}): name one, as {source}/NAME, or add --json"),
     )
+    manifest = None if runs else _manifest(source, tracking_uri)
     if jsonl:
         for line in lines_of(Path(source)):
             console.print(printable_json(json.dumps(line, ensure_ascii=False)), highlight=False, soft_wrap=True)
-    elif not runs:
-        _show_program(console, source, _manifest(source, tracking_uri), as_json)
     elif as_json:
-        _print_json(console, _figures(runs, question))
+        told = (
+            manifest.facts() | {"demonstrations": _demonstrations(manifest)} if manifest else _figures(runs, question)
+        )
+        text_of = printable_json(json.dumps(told, indent=2, ensure_ascii=False))
+        console.print(text_of, highlight=False, soft_wrap=True)
+    elif manifest is not None:
+        _show_program(console, source, manifest)
     elif len(runs) == 1:
         _show_run(console, runs[0], question, form, why)
     else:
@@ -118,36 +122,25 @@ def _manifest(source: str, tracking_uri: str | None) -> "Manifest":
 
 def _demonstrations(manifest: "Manifest") -> dict[str, int]:
     """Return how many demonstrations each predictor has, in all members."""
-    counts = Counter[str]()
-    for member in manifest.state.members:
-        counts.update({name: len(one.demos) for name, one in member.items()})
-    return dict(counts)
+    first, *_ = members = manifest.state.members
+    return {name: sum(len(one[name].demos) for one in members if name in one) for name in first}
 
 
-def _print_json(console: Any, shown: Any) -> None:
-    from ..common.text import printable_json
-
-    console.print(printable_json(json.dumps(shown, indent=2, ensure_ascii=False)), highlight=False, soft_wrap=True)
-
-
-def _show_program(console: Any, source: str, manifest: "Manifest", as_json: bool) -> None:
-    """Print what a program was compiled from, how it scored, and what compiling changed; as JSON all that is known."""
+def _show_program(console: Any, source: str, manifest: "Manifest") -> None:
+    """Print what a program was compiled from, how it scored, and what compiling changed."""
     from rich.table import Table
     from rich.text import Text
 
+    from ..optimize.artifact import in_words
     from ..optimize.card import described, rewritten
 
-    counts = _demonstrations(manifest)
-    if as_json:
-        _print_json(console, manifest.facts() | {"demonstrations": counts})
-        return
-    told = ", ".join(f"{count} of {name}" for name, count in counts.items() if count)
+    told = ", ".join(f"{count} of {name}" for name, count in _demonstrations(manifest).items() if count)
     try:
         changed = rewritten(manifest)
         of = ", ".join(changed) or "none"
     except QuestreeError as error:
         changed, of = {}, f"not known: {error}"
-    rows = described(manifest) | {"retriever": manifest.index or "none", "demonstrations": told or "none"}
+    rows = described(manifest) | {"retriever": in_words(manifest.retriever), "demonstrations": told or "none"}
     grid = Table.grid(padding=(0, 2))
     for name, text in (rows | {"instructions that changed": of}).items():
         grid.add_row(Text(name), Text(text.replace("**", ""), overflow="fold"))

@@ -147,7 +147,7 @@ def test_a_program_is_compiled_shown_and_asked(questree):
     shown = questree("show compiled/program").out
     said = dict(re.findall(r"(?m)^(\w[\w, -]*?)  +(\S.*?) *$", shown))
     assert said["optimizer"].startswith("bootstrap-few-shot max_bootstrapped_demos=2 ")
-    assert said["retriever"].startswith("the index mini (")
+    assert said["retriever"].startswith("mini (")
     assert said["demonstrations"].startswith("2 of chain_of_query.plan")
     assert (said["task"], said["instructions that changed"]) == ("mini", "none")
     assert all(f"n={3}" in said[name] for name in ("by-style before", "by-style", "gain, paired"))
