@@ -414,8 +414,8 @@ class _Loop:
 
     def how_to_go_on(self, by: str) -> str:
         """Return what was kept, and how to go on with it."""
-        count = len(self.finished)
-        finished, are = f"{count} more question{'s were' if count != 1 else ' was'} finished", "are" if count != 1 else "is"
+        were, are = (" was", "is") if len(self.finished) == 1 else ("s were", "are")
+        finished = f"{len(self.finished)} more question{were} finished"
         if self.kept is None:
             return f"{finished} and {are} lost, as no --out was given."
         return f"{finished} and {are} kept in {self.kept.place}: {by} to go on."

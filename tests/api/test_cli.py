@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import dspy
 import pytest
@@ -20,6 +21,7 @@ from run_files import change, rows
 
 from questree.cli import main
 from questree.cli.ask import answer_text
+from questree.cli.demo import demo
 from questree.evaluation import evaluate
 from questree.metrics import Interval
 from questree.optimize import save
@@ -173,6 +175,19 @@ def test_of_a_compiled_program_the_instructions_that_changed_are_shown(questree,
     assert re.search(r"(?m)^instructions that changed +step_by_step_answer *$", shown)
     assert "\ninstructions of step_by_step_answer:\nAnswer\nin verse.\n" in shown
     assert re.search(r"(?m)^optimizer +mipro trials=3 *$", shown)
+
+
+@pytest.mark.parametrize(("path", "named"), [("here", "questree"), (None, ".venv/bin/questree")])
+def test_the_last_hint_of_the_demo_can_be_typed_where_it_runs(monkeypatch, workplace, capsys, path, named):
+    made = SimpleNamespace(passages=[], name="exact", address="runs:/1/program", program=lambda name: None)
+    for place in ("parts.load_or_build", "cli.compile.compile", "experiment.Experiment", "cli.ask.ask_live"):
+        monkeypatch.setattr(f"questree.{place}", lambda *_, **how: made)
+    monkeypatch.setattr("questree.pages.question_page.answer_page", lambda *_, **how: "")
+    monkeypatch.setattr("questree.cli.demo.which", lambda name: path)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/questree", "demo"])
+    demo()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"each run and trace: {named} ui --tracking-uri sqlite:///runs/demo/mlflow.db"
 
 
 def test_a_list_tells_of_a_chain_of_queries(questree):
