@@ -52,4 +52,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a name that stands for nothing: it tells the nearest known name, and all of them."""
     names = list(known)
-    return f"There is no {what} {name!r}.{did_you_mean(name, names)} There are{': ' if names else ' none'}{', '.join(names)}."
+    return f"There is no {what} {name!r}.{did_you_mean(name, names)} There are: {', '.join(names)}."
