@@ -82,7 +82,7 @@ class Experiment(Parts):
     def compiled(self, place: str, *, allow_changed_signatures: bool = False) -> Program:
         """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with."""
         from .optimize import load
-        from .optimize.artifact import read_artifact
+        from .optimize.artifact import in_words, read_artifact
 
         artifact = read_artifact(place)
         manifest, told = artifact.manifest, self.settings.model_fields_set
@@ -97,8 +97,8 @@ class Experiment(Parts):
         index = manifest.retriever
         if index and "retriever" not in told and self.retriever.fingerprint != index.get("fingerprint"):
             raise QuestreeError(
-                f"{place} was compiled over the index {index.get('name')!r} ({index.get('fingerprint')}). Name it: "
-                "--retriever, QUESTREE_RETRIEVER or model_config."
+                f"{place} was compiled over the index {in_words(index)}. Name it: --retriever, "
+                "QUESTREE_RETRIEVER or model_config."
             )
         return load(
             artifact,

@@ -96,9 +96,9 @@ class Tracking:
                 run = mlflow.start_run(experiment_id=experiment, run_name=name, nested=outer is not None, tags=tags)
             except Exception as error:
                 away = "no server answers there" if "Max retries exceeded" in str(error) else ""
-                told = f"Cannot track to {without_password(self.uri)}: {away or first_line(error).rstrip('.')}."
+                told = f"Cannot track to {without_password(self.uri)}: {away or _reason(error)}."
                 if outer is None or PROCESS not in outer.data.tags:  # nothing is paid yet
-                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from error
+                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from None
                 logger.warning("%s %s is not tracked.", told, name)
                 yield UNTRACKED
                 return
@@ -171,8 +171,9 @@ class TrackedRun:
         try:
             return log(*given)
         except (mlflow.MlflowException, OSError) as error:
-            said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
-            logger.warning(said, self.id, first_line(error).rstrip("."))
+            if not self._lost:  # else a part of this told it already
+                said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
+                logger.warning(said, self.id, _reason(error))
             self._lost.append(self.id)
             return None
 
@@ -287,6 +288,11 @@ class TrackedRun:
         """Return a context in which each question becomes a trace of this run, if the tracking asks for traces."""
         wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces
         return traced(self.id, self.experiment, self._traces) if self.on and wanted else nullcontext()
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of an error that says what is wrong; SQLAlchemy may write one in brackets before it."""
+    return first_line(Exception(re.sub(r"^\(raised as .*\)\n", "", str(error)) or error)).rstrip(".")
 
 
 OFF = Tracking(uri="")

@@ -141,7 +141,7 @@ class Program(dspy.Module):
             except CallFailedError as error:
                 self._add_where(error)
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):
-                    raise CannotAskError(error) from error
+                    raise CannotAskError(error) from None  # a hundred lines of DSPy's; `__context__` has them
                 found = distinct([ranked([], kept.found), tree.passages()])
                 prediction = _Answer(
                     answer="", final_content="", references=[], passages=found, tree=tree, failure=error.failure

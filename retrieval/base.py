@@ -36,6 +36,7 @@ class WrappingRetriever(Retriever):
     def __init__(self, members: Sequence[Retriever], name: str, fingerprint: str) -> None:
         self.members = tuple(members)
         self.name, self.fingerprint = name, fingerprint
+        self.folder = "+".join(filter(None, (member.folder for member in members)))
         self.remote = any(member.remote for member in members)
         self.similarity = next(filter(None, (member.similarity for member in members)), None)
 

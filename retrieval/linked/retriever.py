@@ -47,6 +47,7 @@ class LinkedRetriever(IndexRetriever):
         rule = f"linked 2 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
         super().__init__(words.passages, hashlib.sha256(rule.encode()).hexdigest()[:16])
         self.name, self.remote, self.similarity = f"linked {base.name}", base.remote, base.similarity
+        self.folder = base.folder
         self.base, self.words, self.links, self.choice, self.choice_file = base, words, links, choice, choice_file
 
     def over(self, base: Retriever) -> LinkedRetriever:

@@ -1,5 +1,6 @@
 import json
 import logging
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -242,7 +243,25 @@ def test_mlflow_that_was_imported_before_does_not_tell_of_its_tables(monkeypatch
     tells = logging.getLogger("mlflow.store.db.utils")
     monkeypatch.setattr(tells, "level", logging.INFO)
     bound_mlflow()
-    assert tells.level == logging.WARNING
+    assert tells.level == logging.CRITICAL
+
+
+@pytest.mark.parametrize("table", ["runs", "latest_metrics"])
+def test_a_store_that_has_no_room_is_told_in_one_line(table, tracking, mlflow, capfd, caplog):
+    mlflow.MlflowClient(tracking.uri).create_experiment(tracking.experiment)
+    with sqlite3.connect(tracking.uri.removeprefix("sqlite:///")) as store:
+        full = "SELECT RAISE(ABORT, 'database or disk is full')"
+        store.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN {full}; END")
+    told = ""
+    try:
+        with tracking.run("full", {}) as run:
+            run.figures({"score": 1.0})
+            run.texts({"a.txt": "a"})
+    except QuestreeError as error:
+        told = str(error)
+    said = f"{told}{caplog.text}{capfd.readouterr().err}"
+    assert said.count("(sqlite3.IntegrityError) database or disk is full.") == 1
+    assert [word for word in ("Traceback", "INSERT INTO", "raised as a result") if word in said] == []
 
 
 @pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8]), ("1", [2])])

@@ -43,6 +43,10 @@ def test_every_link_leads_to_a_page_or_a_place_in_it(study):
                 assert not place or f'id="{place}"' in pages[target or name], (name, link)
 
 
+def test_a_run_is_told_with_its_task(study):
+    assert "4 questions, task mini</span>" in "".join(pages_of(study / "pages").values())
+
+
 def test_a_page_has_no_script_and_forbids_all(study):
     for page in pages_of(study / "pages").values():
         assert "<script" not in page

@@ -81,7 +81,7 @@ def test_one_search_brings_what_the_words_do_not_find(retriever):
 
 def test_a_passage_says_what_it_is_linked_from():
     passage = Passage(id="1", title="Corsund", text="On the coast.", linked_from="Cai Moss")
-    assert passage.cited() == "Corsund: On the coast. (linked from Cai Moss)"
+    assert passage.cited() == "Corsund (1): On the coast. (linked from Cai Moss)"
     assert Passage.model_validate_json(passage.model_dump_json()) == passage
     assert canonical(passage) == canonical(passage.model_copy(update={"linked_from": ""}))
     assert "Cai" not in passage.shown()
