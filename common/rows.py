@@ -37,7 +37,7 @@ def _of_parquet(path: Path) -> Iterator[Row]:
     with open_unpacked(path) as file:
         for batch in parquet.ParquetFile(file).iter_batches(1_000):
             for row in batch.to_pylist():
-                yield {name.lower(): value for name, value in row.items() if value == value}  # noqa: PLR0124  # no NaN
+                yield {name: value for name, value in row.items() if value == value}  # noqa: PLR0124  # no NaN
 
 
 Kind = tuple[Callable[[Path, str], bool], Callable[[Path], Iterator[Any]]]
@@ -55,7 +55,7 @@ def kind_of(path: Path, first: str) -> str | None:
 
 
 def rows_of(path: Path, kind: str) -> Iterator[Any]:
-    """Yield the rows of a file in their order; names of columns are in lower case. Only an array is held whole.
+    """Yield the rows of a file in their order; CSV's names are in lower case. Only an array is held whole.
 
     Raises:
         ValueError: if it cannot be read, or is damaged.

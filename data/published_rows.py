@@ -13,7 +13,9 @@ from typing import IO, Any
 
 from ..common.errors import QuestreeError
 from ..common.hub_faults import hub_fault
+from ..common.json_files import not_utf8
 from ..common.packed_files import UNREADABLE, open_unpacked, uncompressed
+from ..common.rows import rows_of
 from .task import SPLITS, Split
 from .tasks import BadRow, KnownTask, Row
 
@@ -112,7 +114,9 @@ def _opened(path: Path) -> Iterator[IO[str]]:
     try:
         with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig", newline="") as file:
             yield file
-    except (*UNREADABLE, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        raise QuestreeError(f"Cannot read {path}: {not_utf8(problem)}.") from problem
+    except UNREADABLE as problem:
         raise QuestreeError(f"Cannot read {path}: {getattr(problem, 'strerror', None) or problem}.") from problem
 
 
@@ -139,6 +143,11 @@ def _values(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
     """Yield what each entry or line holds, with its place; of a line that is no row, the error."""
     if _kind(path) in {".tsv", ".csv", ".txt"}:
         yield from _table(task, path)
+    elif _kind(path) == ".parquet":
+        try:
+            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows_of(path, "parquet"), start=1))
+        except ValueError as problem:
+            raise QuestreeError(f"Cannot read {path}: {problem}.") from problem
     elif (document := _document(path)) is not None:
         rows = task.unpack(document) if isinstance(document, Mapping) else document
         if rows is None or isinstance(rows, (str, int, float)):
