@@ -48,7 +48,7 @@ class QdrantRetriever(Retriever):
         self.fingerprint, self._passages = manifest.fingerprint, manifest.corpus.passages
         self.remote = self._collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])
-        self._words = BM25Settings(**manifest.settings["bm25"])
+        self._words = BM25Settings(**BM25Settings.OLDER | manifest.settings["bm25"])
         self.encoder = Encoder.load(checkpoint_of(address, manifest.checkpoint, find_checkpoint))
         self.similarity = self.encoder.similarity
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()

@@ -5,13 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from manifests import rewrite_manifest
 
 from questree.common.errors import CorpusError, QueryError
 from questree.retrieval import (
     BM25Retriever,
+    BM25Settings,
     BuildProgress,
     LinkedRetriever,
     Passage,
+    add_to_index,
     build_index,
     load_index,
     open_retriever,
@@ -125,6 +128,10 @@ def test_passages_without_words_do_no_harm():
     [
         (unicodedata.normalize("NFD", "Das Café in Zürich"), "café"),  # accents as characters of their own
         ("Das Café in Zürich", unicodedata.normalize("NFD", "ZÜRICH")),
+        ("Das Café in Zürich", "cafe zurich"),
+        ("A cafe", "café"),
+        ("Søren Łukasz", "soren"),
+        ("Ἀθῆναι", "αθηναι"),
         ("the o\ufb03ce", "office"),  # a ligature, as in texts from PDF files
         ("राजधानी दिल्ली है", "राजधानी"),
         ("Die Straße", "STRASSE"),
@@ -133,6 +140,24 @@ def test_passages_without_words_do_no_harm():
 )
 def test_a_word_is_found_however_it_is_written(text, query):
     assert BM25Retriever.from_passages([Passage(id="1", text=text)])(query)
+
+
+def test_a_mark_that_makes_another_letter_stays():
+    retriever = BM25Retriever.from_passages([Passage(id="1", text="かた"), Passage(id="2", text="край")])
+    assert [retriever(query) for query in ("がた", "краи")] == [[], []]
+
+
+@pytest.mark.parametrize("kind", ["bm25", "linked"])
+def test_an_index_of_before_is_searched_as_it_was_made(tmp_path, kind):
+    made = [Passage(id="1", title="Café", text="In Zürich."), Passage(id="2", title="Cafe", text="In Bern.")]
+    settings = BM25Settings(without_accents=False)
+    index = build_index(made, tmp_path / "index", kind=kind, settings=settings)
+    rewrite_manifest(index, lambda content: content["settings"].pop("without_accents"))
+    for more in ([], [Passage(id="3", text="Genève.")]):
+        if more:
+            add_to_index(more, index)
+        found = load_index(index).batch(["café", "zurich", "geneve"], k=1)
+        assert [[one.id for one in some] for some in found] == [["1"], [], []]
 
 
 @pytest.mark.parametrize(
