@@ -21,6 +21,7 @@ from questree.retrieval import (
     read_manifest,
 )
 from questree.retrieval.base import best
+from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.late_interaction import exact
 from questree.retrieval.late_interaction.exact import Block
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -82,6 +83,20 @@ def test_a_query_is_searched_once(retriever, monkeypatch):
     expected = list(first)
     first.clear()  # a caller's list is its own
     assert retriever("harbor pebble once", k=3) == expected
+
+
+@pytest.mark.parametrize("kind", ["bm25", "exact", "rerank", "linked"])
+def test_copies_do_not_fill_the_first_places(tmp_path, passages, kind, tiny_checkpoint):
+    copies = [Passage(id=f"copy{n}", title="T", text="amber harbor") for n in range(30)]
+    other = [Passage(id=f"other{n}", title=f"T{n}", text=f"amber harbor {n} lies there") for n in range(9)]
+    how = {} if kind in ("bm25", "linked") else {"checkpoint": tiny_checkpoint}
+    index = load_index(build_index([*copies, *other, *passages], tmp_path / "index", kind=kind, **how))
+    for k in (1, 2, 5, 9):
+        found = index("amber harbor", k=k)
+        assert len(found) == len({(one.title, one.text) for one in found}) == k
+    assert index.batch(["amber harbor", "amber harbor 3"], k=5) == [index(q, k=5) for q in ("amber harbor", "amber harbor 3")]
+    fused = FusionRetriever([index, BM25Retriever.from_passages(copies[::-1])])
+    assert [one.text for one in fused("amber harbor", k=4)].count("amber harbor") == 1
 
 
 def test_threads_get_what_one_thread_gets(retriever, passages):
@@ -181,7 +196,7 @@ def test_vowel_signs_tell_words_apart():
 
 
 def test_equal_scores_keep_the_corpus_order():
-    retriever = BM25Retriever.from_passages(Passage(id=str(n), text="alike words") for n in range(20))
+    retriever = BM25Retriever.from_passages(Passage(id=str(n), text="alike words" + "." * n) for n in range(20))
     assert [p.id for p in retriever("alike", k=5)] == ["0", "1", "2", "3", "4"]
 
 
