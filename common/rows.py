@@ -37,7 +37,7 @@ def _of_parquet(path: Path) -> Iterator[Row]:
     with open_unpacked(path) as file:
         for batch in parquet.ParquetFile(file).iter_batches(1_000):
             for row in batch.to_pylist():
-                yield {name: value for name, value in row.items() if value == value}  # noqa: PLR0124  # no NaN
+                yield {name: value for name, value in row.items() if value == value}  # no NaN
 
 
 Kind = tuple[Callable[[Path, str], bool], Callable[[Path], Iterator[Any]]]

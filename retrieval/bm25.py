@@ -52,9 +52,10 @@ class BM25Settings:
 class BM25Retriever(IndexRetriever):
     """BM25 over title and text, without case and accents. A passage without any word of the query is not found.
 
-    What is a word: `words_in`. bm25s makes an index in memory: 3.9 KB a passage (23,125 Wikipedia paragraphs; 5.8 KB with its own lists of tokens).
-    The vocabulary's part of that does not grow with the corpus, so 21 million passages take some 60 GB. A search reads
-    its words' part of the index from disk (1.1 KB a passage in all), and holds a score for every passage.
+    What a word is tells `words_in`. bm25s makes an index in memory: 3.9 KB a passage (23,125 Wikipedia paragraphs; 5.8
+    KB with its own lists of tokens). The vocabulary's part of that does not grow with the corpus, so 21 million
+    passages take some 60 GB. A search reads its words' part of the index from disk (1.1 KB a passage in all), and holds
+    a score for every passage.
     """
 
     name = "bm25"

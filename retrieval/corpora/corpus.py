@@ -128,7 +128,8 @@ def read_corpus(path: str | Path, *, corpus_format: str | None = None, skip_bad:
 
     The forms are JSON lines (``id``, ``title``, ``text``, or FlashRAG's ``contents``; without an id the line's number
     is it), a JSON array, CSV with a header and Parquet of the same fields, ColBERT's and DPR's tab-separated lines,
-    HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge source; see ``FORMATS``. Files may be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
+    HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge source; see ``FORMATS``. Files may
+    be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
 
     Args:
         path: a file, or the folder of an archive.

@@ -15,7 +15,6 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, passage_of
 
-
 IDS = ("id", "_id", "pid", "passage_id", "docid", "doc_id")
 """The names of fields and columns that hold ids, of a passage before those of its document."""
 _TITLED = re.compile(r'\s*"([^\n]+)"[^\S\n]*\n(?=\s*\S)')  # what stands before the text in FlashRAG's ``contents``

@@ -1,4 +1,4 @@
-"""Files of rows, as they are exported: a JSON array, CSV with a header, and Parquet. A row is read as a line of JSON is."""
+"""A JSON array, CSV with a header, and Parquet: each row is read as a line of JSON is."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class PassageStore:
 
     def ids(self) -> Iterator[str]:
         """Yield the ids of the passages; a million take a second or two, since their texts are not taken apart."""
-        lines = memoryview(self._lines)
+        lines = self._lines.data
         for first, end in pairwise(self._offsets.tolist()):
             id_ = bytes(lines[first:end]).partition(b'", "')[0][1:] + b'"'  # as `canonical` writes it
             yield json.loads(id_) if b"\\" in id_ else id_[1:-1].decode()

@@ -243,11 +243,12 @@ def test_a_file_may_be_compressed_and_begin_with_a_byte_order_mark(data: Path, t
 def test_parquet_of_the_hub_may_be_the_file(data: Path, tmp_path: Path) -> None:
     from pyarrow import parquet, table
 
-    parquet.write_table(table({name: [value] for name, value in rows.HOTPOT_ON_THE_HUB.items()}), file := tmp_path / "dev.parquet")
+    columns = {name: [value] for name, value in rows.HOTPOT_ON_THE_HUB.items()}
+    parquet.write_table(table(columns), file := tmp_path / "dev.parquet")
     fetch_task("hotpotqa", files=[file])
     assert (only("hotpotqa").split, only("hotpotqa").gold_titles) == ("dev", ("Larkhall", "Osmund Vale"))
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(QuestreeError, match="Cannot read .*dev.parquet"):
+    with pytest.raises(QuestreeError, match=r"Cannot read .*dev\.parquet"):
         fetch_task("hotpotqa", files=[file], update=True)
 
 

@@ -117,7 +117,7 @@ def test_rows_pass_the_checks_of_lines(tmp_path):
         with pytest.raises(CorpusError, match=rf"{file.name} \(row by row\), line 2: the id 'a' stands on an earlier"):
             ids(file)
         kept = read_corpus(file, skip_bad=True)
-        assert [passage.id for passage in kept][0] == "a"
+        assert [passage.id for passage in kept][:1] == ["a"]
         assert [line.number for line in kept.bad][:2] == [2, 3]
 
 
@@ -132,8 +132,8 @@ def test_rows_pass_the_checks_of_lines(tmp_path):
         ("c.csv", b"id,heading,body\n1,A,one\n", "`text`: Field required; it has heading, body"),
         ("c.csv", "id,text\n1,café\n".encode("latin-1"), "c.csv cannot be read: not UTF-8 .*seems to be Latin-1"),
         ("c.json", '[{"text": "é"}]'.encode("latin-1"), "c.json cannot be read: not UTF-8 .*seems to be Latin-1"),
-        ("c.jsonl", '{"text": "é"}'.encode("utf-16"), "line 1: not UTF-8 .*seems to be UTF-16; .*iconv -f UTF-16 -t UTF-8"),
-        ("c.tsv", "1\tcafé".encode("latin-1"), "line 1: not UTF-8 .*seems to be Latin-1; .*iconv -f ISO-8859-1 -t UTF-8"),
+        ("c.jsonl", '{"text": "é"}'.encode("utf-16"), "line 1: not UTF-8 .*be UTF-16; .*iconv -f UTF-16 -t UTF-8"),
+        ("c.tsv", "1\tcafé".encode("latin-1"), "line 1: not UTF-8 .*be Latin-1; .*iconv -f ISO-8859-1 -t"),
     ],
 )
 def test_a_file_that_is_damaged_or_in_another_encoding_is_told(tmp_path, name, content, said):
@@ -283,7 +283,8 @@ def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
 
 @pytest.mark.parametrize("header", ["key,title,text", "id,heading,body", "query-id,corpus-id,score", "Name,City"])
 def test_a_header_of_other_columns_is_refused(tmp_path, header):
-    with pytest.raises(CorpusError, match=rf"{header.lower().replace(',', ', ')}' is not understood.*id, text and title"):
+    seen = header.lower().replace(",", ", ")
+    with pytest.raises(CorpusError, match=f"'{seen}' is not understood.*id, text and title"):
         ids(written(tmp_path / "c.tsv", header.replace(",", "\t"), "1\tA title\tone"))
 
 

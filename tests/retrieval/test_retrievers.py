@@ -94,7 +94,8 @@ def test_copies_do_not_fill_the_first_places(tmp_path, passages, kind, tiny_chec
     for k in (1, 2, 5, 9):
         found = index("amber harbor", k=k)
         assert len(found) == len({(one.title, one.text) for one in found}) == k
-    assert index.batch(["amber harbor", "amber harbor 3"], k=5) == [index(q, k=5) for q in ("amber harbor", "amber harbor 3")]
+    queries = ["amber harbor", "amber harbor 3"]
+    assert index.batch(queries, k=5) == [index(query, k=5) for query in queries]
     fused = FusionRetriever([index, BM25Retriever.from_passages(copies[::-1])])
     assert [one.text for one in fused("amber harbor", k=4)].count("amber harbor") == 1
 
