@@ -15,7 +15,6 @@ from ..common.errors import QuestreeError
 from ..common.hub_faults import hub_fault
 from ..common.json_files import not_utf8
 from ..common.packed_files import UNREADABLE, open_unpacked, uncompressed
-from ..common.rows import rows_of
 from .task import SPLITS, Split
 from .tasks import BadRow, KnownTask, Row
 
@@ -143,11 +142,6 @@ def _values(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
     """Yield what each entry or line holds, with its place; of a line that is no row, the error."""
     if _kind(path) in {".tsv", ".csv", ".txt"}:
         yield from _table(task, path)
-    elif _kind(path) == ".parquet":
-        try:
-            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows_of(path, "parquet"), start=1))
-        except ValueError as problem:
-            raise QuestreeError(f"Cannot read {path}: {problem}.") from problem
     elif (document := _document(path)) is not None:
         rows = task.unpack(document) if isinstance(document, Mapping) else document
         if rows is None or isinstance(rows, (str, int, float)):

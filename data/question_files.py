@@ -65,7 +65,6 @@ def split_of(task: str, question: str) -> Split:
 FORM = '{"question": "…", "answers": ["…"]}; it may have "id", "split" and more.'
 """What a file of questions looks like, for messages."""
 _OTHER_NAMES = {"answers": ("golden_answers", "answer"), "id": ("_id", "qid", "question_id", "query_id")}
-_LISTS = ("answers", "gold_titles", "gold_passages", "steps", "paragraphs")
 _PUBLISHED = (  # the fields by which rows of the authors' own files are known, and of the hub's; the particular first
     ("2wikimultihopqa", {"supporting_facts", "evidences"}),
     ("hotpotqa", {"supporting_facts", "context"}),
@@ -83,9 +82,10 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")
         for name, fields in _PUBLISHED:
             if fields <= row.keys() and not isinstance(row.get("answers"), list):
+                files = "" if path.suffix == ".parquet" else f" --from {path}"  # the hub has those
                 raise QuestreeError(
                     f"{path} is a file as {name} is published. Make a task of it, with its corpus: "
-                    f"questree fetch {name} --from {path}. Then ask it: --task {name}."
+                    f"questree fetch {name}{files}. Then ask it: --task {name}."
                 )
         yield number, _named(row)
 
@@ -97,8 +97,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
         with path.open("rb") as file:
             kind = kind_of(path, file.read(1_000).decode("utf-8-sig", "replace"))
         if kind:
-            for number, row in enumerate(rows_of(path, kind), start=1):
-                yield number, _with_lists(row) if kind == "csv" else row
+            yield from enumerate(map(_with_lists, rows_of(path, kind)) if kind == "csv" else rows_of(path, kind), 1)
             return
         text = read_text(path)
     except (OSError, ValueError) as error:
@@ -117,30 +116,28 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
             raise QuestreeError(f"{path}, line {number}: not JSON ({error}). A line is {FORM}") from error
 
 
-def _with_lists(row: dict[str, str]) -> dict[str, Any]:
-    """Return a row of CSV with a list in each cell that is one: as JSON or Python write it, or of one answer."""
-    found: dict[str, Any] = dict(row)
-    for name in {*_LISTS, *_OTHER_NAMES["answers"]} & row.keys():
-        found[name] = [row[name]]
-        if row[name].lstrip().startswith("["):
+def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of CSV, in which lists are written as JSON or Python write them; one answer may stand alone."""
+    for name, text in row.items():
+        if name != "question" and text.startswith("["):
             with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                found[name] = written_list(row[name])
-    return found
+                row[name] = written_list(text)
+    return row if isinstance(row.get("answers", []), list) else {**row, "answers": [row["answers"]]}
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the fields' own names, and with its id and answers as texts: a truth is answered yes or no."""
+    """Return a row with the fields' own names; answers are made texts, and what is true or false is a yes-no answer."""
     known = {**row}
     for name, others in _OTHER_NAMES.items():
         for other in others:
             if known.get(name) is None and other in known:
-                known[name] = known.pop(other)
-                if name == "answers" and not isinstance(known[name], list):
-                    known[name] = [known[name]]
-    if isinstance(answers := known.get("answers"), list):
-        if answers and all(isinstance(one, bool) for one in answers) and style_of_type(row.get("type")) == "short":
-            known = {"style": "yes-no", **known}
-        known["answers"] = [_written(one) for one in answers]
+                given = known.pop(other)
+                known[name] = given if isinstance(given, list) or name == "id" else [given]
+    answers = known["answers"] if isinstance(known.get("answers"), list) else []
+    if answers and all(isinstance(one, bool) for one in answers) and style_of_type(row.get("type")) == "short":
+        known = {"style": "yes-no", **known}
+    if answers:
+        known["answers"] = list(map(_written, answers))
     return {**known, "id": _written(known["id"])} if "id" in known else known
 
 

@@ -14,7 +14,7 @@ from ..metrics import Interval, normalise, normalise_title, passage_fingerprint,
 from ..metrics.answer_scores import pattern_in
 from ..metrics.found_passages import answers_in_passages, gold_names, is_fingerprint
 from ..retrieval import Passage, Retriever
-from ..retrieval.indexes.contents import ids_of
+from ..retrieval.indexes.contents import PassageStore
 from .records import CONTEXTS
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def missing_gold(examples: Sequence[dspy.Example], retriever: Retriever) -> str:
         corpora = list(_corpora(retriever)) if asked else []
         if not corpora or sum(map(len, corpora)) > _LOOKED_AT:
             return ""
-        for id in chain.from_iterable(map(ids_of, corpora)):
+        for id in chain.from_iterable(map(_ids, corpora)):
             missing.discard(id)
             if not id.isascii():
                 composed.add(in_form("NFC", id))
@@ -145,6 +145,10 @@ def missing_gold(examples: Sequence[dspy.Example], retriever: Retriever) -> str:
     spelt = sum(in_form("NFC", id) in composed for id in missing)
     also = f"; {spelt} of them stand there in another form of Unicode (NFC, NFD)" if spelt else ""
     return f"{told}{' …' if len(missing) > _NAMED else ''}{also}. The ids must be those of the corpus."
+
+
+def _ids(corpus: Any) -> Iterator[str]:
+    return corpus.ids() if isinstance(corpus, PassageStore) else (corpus[place].id for place in range(len(corpus)))
 
 
 def _corpora(retriever: Any) -> Iterator[Any]:

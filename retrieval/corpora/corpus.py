@@ -13,9 +13,8 @@ from ...common.json_files import not_utf8
 from ...common.packed_files import uncompressed
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, Line, Parse, numbered
-from .json_lines import JSON_LINES
+from .json_lines import JSON_LINES, ROW_FILES
 from .kilt_articles import KILT
-from .row_files import ROW_FILES
 from .tsv import TSV
 from .wikipedia_abstracts import HOTPOTQA, is_archive
 

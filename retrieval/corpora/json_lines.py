@@ -5,15 +5,19 @@ BEIR, MIRACL and ColBERT name the id otherwise (`IDS`). Pyserini and FlashRAG ha
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
+from ...common.errors import CorpusError
+from ...common.rows import kind_of, rows_of
 from ..passage import Passage
-from .corpus_format import BadText, CorpusFormat, passage_of
+from .corpus_format import BadText, CorpusFormat, Line, passage_of
 
 IDS = ("id", "_id", "pid", "passage_id", "docid", "doc_id")
 """The names of fields and columns that hold ids, of a passage before those of its document."""
@@ -64,7 +68,7 @@ def read_line(kind: type[L], line: str) -> L:
         raise BadText(f'{field}{fault["msg"]} (a line is {{"id": "1", "title": "…", "text": "…"}})') from None
 
 
-def passages(line: str, number: int) -> Iterable[Passage]:
+def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield the passage of an object; its number is its id if it has none."""
     row = read_line(_Line, line)
     text, title = row.text, row.title
@@ -79,8 +83,8 @@ def passages(line: str, number: int) -> Iterable[Passage]:
     yield passage_of(str(id_), text, title or "")
 
 
-def numbered_since(line: str) -> str:
-    """Return what to tell of the first line of a corpus: that it has fields, but none that is read as an id."""
+def _numbered(line: str) -> str:
+    """Return what to tell of the first line of a corpus that has fields, but none that is read as an id."""
     row = read_line(_Line, line)
     if row.id is not None or not row.model_extra:
         return ""
@@ -96,4 +100,21 @@ def is_json(path: Path, first: str) -> bool:
     return suffix in (".jsonl", ".json", ".ndjson") or (suffix != ".tsv" and first.lstrip().startswith("{"))
 
 
-JSON_LINES = CorpusFormat("jsonl", is_json, passages, remark=numbered_since)
+def _rows(path: Path, kind: str) -> Iterator[Line]:
+    """Yield each row of a file as a line of JSON, with its number below the header."""
+    try:
+        for number, row in enumerate(rows_of(path, kind), 1):
+            yield f"{path} (row by row)", number, json.dumps(row, default=str).encode()
+    except ValueError as problem:
+        raise CorpusError(f"{path} cannot be read: {problem}.") from problem
+
+
+def _form(kind: str) -> CorpusFormat:
+    return CorpusFormat(
+        kind, lambda path, first: kind_of(path, first) == kind, _passages, partial(_rows, kind=kind), remark=_numbered
+    )
+
+
+JSON_LINES = CorpusFormat("jsonl", is_json, _passages, remark=_numbered)
+ROW_FILES = tuple(map(_form, ("parquet", "csv", "json")))
+"""Other files of the same fields: they are read as lines are."""

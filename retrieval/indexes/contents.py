@@ -17,7 +17,6 @@ from ...common.errors import IndexRefused
 from ...common.files import new_file, write_atomically
 from ...common.json_files import validate
 from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
-from ..contracts import Passages
 from ..passage import Passage
 
 T = TypeVar("T")
@@ -216,8 +215,3 @@ class PassageStore:
         for first, end in pairwise(self._offsets.tolist()):
             id_ = bytes(lines[first:end]).partition(b'", "')[0][1:] + b'"'  # as `canonical` writes it
             yield json.loads(id_) if b"\\" in id_ else id_[1:-1].decode()
-
-
-def ids_of(passages: Passages) -> Iterator[str]:
-    """Return the ids of a corpus in its order."""
-    return passages.ids() if isinstance(passages, PassageStore) else (passages[n].id for n in range(len(passages)))

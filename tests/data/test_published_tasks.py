@@ -240,18 +240,6 @@ def test_a_file_may_be_compressed_and_begin_with_a_byte_order_mark(data: Path, t
     assert fetch_task("nq", files=[path]).manifest.counts == {"dev": 1}
 
 
-def test_parquet_of_the_hub_may_be_the_file(data: Path, tmp_path: Path) -> None:
-    from pyarrow import parquet, table
-
-    columns = {name: [value] for name, value in rows.HOTPOT_ON_THE_HUB.items()}
-    parquet.write_table(table(columns), file := tmp_path / "dev.parquet")
-    fetch_task("hotpotqa", files=[file])
-    assert (only("hotpotqa").split, only("hotpotqa").gold_titles) == ("dev", ("Larkhall", "Osmund Vale"))
-    file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(QuestreeError, match=r"Cannot read .*dev\.parquet"):
-        fetch_task("hotpotqa", files=[file], update=True)
-
-
 def test_json_lines_may_be_called_json(fetched, published) -> None:
     twice = json.dumps(rows.NQ) + "\n" + json.dumps({**rows.NQ, "question": "which other river"}) + "\n"
     path = published("NQ-open.dev.json", twice)

@@ -15,7 +15,6 @@ from questree.metrics import contains, passage_fingerprint
 from questree.retrieval import Passage, Retriever, build_index, load_index
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.retrieval.fusion import FusionRetriever
-from questree.retrieval.indexes.contents import ids_of
 from questree.settings import run_settings
 
 
@@ -147,7 +146,7 @@ ODD = ["Café", 'a", "b', "c\\", 'd\\", \\', "plain", "n" * 400]
 def test_gold_ids_that_no_passage_has_are_told(tmp_path, stored):
     passages = [Passage(id=id, text='He said ", " there.') for id in ODD]
     corpus = load_index(build_index(passages, tmp_path / "i", kind="bm25")) if stored else Corpus(passages)
-    assert list(ids_of(corpus.passages)) == ODD
+    assert [one.id for one in corpus.passages] == ODD
     known = asked(gold_passages=ODD).to_example()
     assert missing_gold([known, asked(gold_titles=["Nowhere"]).to_example()], corpus) == ""
     lost = asked(id="q2", gold_passages=["plain", unicodedata.normalize("NFD", "Café"), "absent"]).to_example()

@@ -102,7 +102,7 @@ def parquet(path, **columns):
 
 @pytest.mark.parametrize("name", ["c.parquet", "c"])
 def test_parquet_is_read_row_by_row(tmp_path, name):
-    file = parquet(tmp_path / name, ID=[7.0, float("nan")], title=["A", None], text=["Öl", "two"], embedded=[[0.5], []])
+    file = parquet(tmp_path / name, ID=[7.0, None], title=["A", None], text=["Öl", "two"], embedded=[[0.5], []])
     assert [(p.id, p.title, p.text) for p in read_corpus(file)] == [("7", "A", "Öl"), ("2", "", "two")]
 
 
