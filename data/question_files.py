@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError, did_you_mean
 from ..common.json_files import check_regular, read_text
-from ..common.rows import kind_of, rows_of
+from ..common.row_files import kind_of, rows_of
 from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
 from .tasks.base import words_id

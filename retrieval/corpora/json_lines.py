@@ -15,7 +15,7 @@ from typing import TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from ...common.errors import CorpusError
-from ...common.rows import kind_of, rows_of
+from ...common.row_files import kind_of, rows_of
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, Line, passage_of
 
@@ -51,6 +51,7 @@ class _Line(JsonLine):
     contents: str | None = None
 
 
+_FORM = '(a line is {"id": "1", "title": "…", "text": "…"})'
 L = TypeVar("L", bound=JsonLine)
 
 
@@ -65,7 +66,7 @@ def read_line(kind: type[L], line: str) -> L:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         field = f"its `{fault['loc'][0]}`: " if fault["loc"] else ""
-        raise BadText(f'{field}{fault["msg"]} (a line is {{"id": "1", "title": "…", "text": "…"}})') from None
+        raise BadText(f"{field}{fault['msg']} {_FORM}") from None
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
@@ -75,7 +76,9 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
     if text is None:
         text, titled = row.contents, _TITLED.match(row.contents or "")
         if text is None:
-            raise BadText(f"its `text`: Field required; it has {', '.join(row.model_extra or ()) or 'no other'}")
+            raise BadText(
+                f"its `text`: Field required, it has {', '.join(row.model_extra or ()) or 'no other'} {_FORM}"
+            )
         if titled:
             text, title = text[titled.end() :], title or titled[1]
     whole = isinstance(row.id, float) and row.id.is_integer()  # as pandas writes the ids of a column with gaps

@@ -129,7 +129,7 @@ def test_rows_pass_the_checks_of_lines(tmp_path):
         ("c.json", b'["x"]', "line 1: Input should be an object"),
         ("c.parquet", b"PAR1 and nothing", "c.parquet cannot be read: Parquet magic bytes not found"),
         ("c.csv", b'id,text\n1,"open', "c.csv cannot be read: unexpected end of data"),
-        ("c.csv", b"id,heading,body\n1,A,one\n", "`text`: Field required; it has heading, body"),
+        ("c.csv", b"id,heading,body\n1,A,one\n", "`text`: Field required, it has heading, body"),
         ("c.csv", "id,text\n1,café\n".encode("latin-1"), "c.csv cannot be read: not UTF-8 .*seems to be Latin-1"),
         ("c.json", '[{"text": "é"}]'.encode("latin-1"), "c.json cannot be read: not UTF-8 .*seems to be Latin-1"),
         ("c.jsonl", '{"text": "é"}'.encode("utf-16"), "line 1: not UTF-8 .*be UTF-16; .*iconv -f UTF-16 -t UTF-8"),
