@@ -152,9 +152,13 @@ class Experiment(Parts):
 
     def questions_for(self, programs: Iterable[Program]) -> list[dspy.Example]:
         """Return the questions to score these programs on."""
+        from .evaluation.audit import missing_gold
         from .evaluation.leak import refuse_demonstrated
 
-        examples = self.examples(self.settings.split, self.settings.limit)
+        programs, examples = list(programs), self.examples(self.settings.split, self.settings.limit)
+        searched = next((program.retriever for program in programs if program.retriever is not None), None)
+        if searched is not None and (told := missing_gold(examples, searched)):
+            logger.warning("%s: %s", self.task.name, told)
         refuse_demonstrated(programs, examples)
         return examples
 

@@ -53,10 +53,12 @@ class IndexRetriever(Retriever):
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would."""
-        most = min(k, len(self.passages))
+        return filled(self._found, check_search(queries, k), k, len(self.passages))
+
+    def _found(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         found = self._known.all_of(  # an index does not change, and compared programs ask much the same
-            [(query, most) for query in check_search(queries, k)],
-            lambda keys: self._search([query for query, _ in keys], most),
+            [(query, k) for query in queries],
+            lambda keys: self._search([query for query, _ in keys], k),
             lambda key, hits: len(key[0]) + _HIT_BYTES * len(hits),
         )
         return [[self.passages[at].model_copy(update={"score": score}) for at, score in hits] for hits in found]
@@ -78,6 +80,34 @@ class NeuralRetriever(IndexRetriever):
     def __init__(self, passages: Passages, fingerprint: str, encoder: Any) -> None:
         super().__init__(passages, fingerprint)
         self.encoder, self.similarity = encoder, encoder.similarity
+
+
+def each_once(passages: Iterable[Passage]) -> list[Passage]:
+    """Return the passages without copies of better ones: those of the same title and text."""
+    kept: dict[tuple[str, str], Passage] = {}
+    for passage in passages:
+        kept.setdefault((passage.title, passage.text), passage)
+    return list(kept.values())
+
+
+def filled(
+    search: Callable[[Sequence[str], int], list[list[Passage]]], queries: Sequence[str], k: int, most: int
+) -> list[list[Passage]]:
+    """Return for each query the k best passages, `each_once`; where copies take places, it is searched deeper.
+
+    Args:
+        search: gives for each query so many passages, best first.
+        most: passages that there are.
+    """
+    lists = []
+    for query, found in zip(queries, search(queries, min(k, most)), strict=True):
+        kept, reach = each_once(found), min(k, most)
+        while len(kept) < k and len(kept) < len(found) == reach < most:
+            reach = min(2 * reach, most)
+            found = search([query], reach)[0]
+            kept = each_once(found)
+        lists.append(kept[:k])
+    return lists
 
 
 def batched(items: Iterable[T], most: int) -> Iterator[list[T]]:

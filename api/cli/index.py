@@ -36,8 +36,9 @@ def index(
     The same command goes on where it was interrupted, and leaves a finished index as it is.
 
     Args:
-        corpus: Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or
-            folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one.
+        corpus: Passages: JSONL (id, title, text; or contents), a JSON array, CSV, Parquet, TSV of ColBERT or DPR,
+            HotpotQA's Wikipedia abstracts (archive or folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is
+            the bundled one.
         out: Folder of the index.
         engine: Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION
             without a server.

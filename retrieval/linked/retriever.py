@@ -121,6 +121,8 @@ def up_to_date(index: Path) -> bool:
 def make_links(index: Path, report: Report = lambda _: None) -> Path:
     """Make the links of an index, or add what its further passages bring; return their folder."""
     links = links_folder(index)
+    if up_to_date(index):  # looked at first: a lock cannot be written where an index is mounted read-only
+        return links
     with in_turn(links.with_name(f".{links.name}.in-turn"), f"making the links of {index}"):
         if up_to_date(index):
             return links

@@ -88,7 +88,10 @@ def test_a_command_that_is_told_can_be_typed(questree, passages):
 
 def test_settings_of_the_kind_are_taken_by_name(questree, passages):
     questree("index a.jsonl --out ix --kind bm25 --set k1=0.9 --set without-stopwords=false").done()
-    assert read_manifest(Path("ix")).settings == {"k1": 0.9, "b": 0.75, "without_stopwords": False}
+    assert read_manifest(Path("ix")).settings == {
+        **{"k1": 0.9, "b": 0.75},
+        **{"without_stopwords": False, "without_accents": True},
+    }
 
 
 def test_bad_lines_are_named_by_file(questree, workplace):

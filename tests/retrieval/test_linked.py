@@ -204,6 +204,16 @@ def test_links_are_made_at_first_use_and_follow_their_index(tmp_path, caplog, mo
     assert again(QUESTION, k=9) == open_retriever(f"linked:{tmp_path / 'at once'}")(QUESTION, k=9)
 
 
+def test_links_that_are_there_are_used_without_writing(folder, tmp_path, monkeypatch):
+    index = build_index(world(), tmp_path / "index", kind="bm25")
+    make_links(index)
+    monkeypatch.setattr(linked_retriever, "in_turn", lambda lock_file, what: pytest.fail("nothing is to be made"))
+    there = {path: path.stat().st_mtime_ns for place in (tmp_path, folder.parent) for path in place.rglob("*")}
+    for name in (index, folder):
+        assert open_retriever(f"linked:{name}")(QUESTION, k=3)
+    assert {path: path.stat().st_mtime_ns for place in (tmp_path, folder.parent) for path in place.rglob("*")} == there
+
+
 @pytest.mark.parametrize("cut", [1, 9, 15, len(world()) - 1])
 def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut):
     long = Passage(
