@@ -125,7 +125,8 @@ def _answer(prediction: Any) -> str:
 
 def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:
     """Return a text with marks, each passage with the sentences that support its marks, and the answer."""
-    from ..metrics.citations import reference_marks, supporting_sentence
+    from ..metrics.citations import reference_marks
+    from ..metrics.claims import supporting_sentence
 
     cited, marks = [], reference_marks(content)
     for number, passage in enumerate(references, start=1):
