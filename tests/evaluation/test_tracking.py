@@ -137,9 +137,27 @@ def test_a_prompt_that_did_not_change_gets_no_new_version(tracking, mini, mlflow
     with tracking.run("second", {}) as run:
         run.prompts(program)
     linked = json.loads(mlflow.get_run(run.id).data.tags["mlflow.linkedPrompts"])
+    assert len(linked) == len(program.predictors())  # none of the first run's
     versions = {one["name"].removeprefix("searchain."): one["version"] for one in linked}
     assert versions.pop("chain_of_query.plan") == "2"
     assert {*versions.values()} == {"1"}
+
+
+def test_prompts_are_shown_without_a_trace_beside_mlflow_s_autologging(mini, tracking, mlflow):
+    from mlflow.dspy.callback import MlflowCallback
+
+    with dspy.context(callbacks=[MlflowCallback()]), tracking.run("compile", {}) as run:
+        run.prompts(mini.program())
+    assert mlflow.MlflowClient().search_traces(locations=["0", "1"]) == []
+
+
+def test_a_deleted_experiment_is_named_with_the_ways_out(tracking, mlflow):
+    with tracking.run("first", {}):
+        pass
+    mlflow.delete_experiment(mlflow.get_experiment_by_name(tracking.experiment).experiment_id)
+    with pytest.raises(QuestreeError, match=r"'questree' is deleted .*--experiment.*restore --experiment-id 1, "):
+        with tracking.run("second", {}):
+            pass
 
 
 def test_calls_searches_and_readings_are_spans_of_a_question_also_beside_mlflow_s_autologging(
