@@ -155,9 +155,9 @@ def test_a_deleted_experiment_is_named_with_the_ways_out(tracking, mlflow):
     with tracking.run("first", {}):
         pass
     mlflow.delete_experiment(mlflow.get_experiment_by_name(tracking.experiment).experiment_id)
-    with pytest.raises(QuestreeError, match=r"'questree' is deleted .*--experiment.*restore --experiment-id 1, "):
-        with tracking.run("second", {}):
-            pass
+    said = r"'questree' is deleted .*--experiment.*restore --experiment-id 1, "
+    with pytest.raises(QuestreeError, match=said), tracking.run("second", {}):
+        pass
 
 
 def test_calls_searches_and_readings_are_spans_of_a_question_also_beside_mlflow_s_autologging(
