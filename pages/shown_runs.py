@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..common.manifests import json_hash
-from ..evaluation.comparison.labels import unused
+from ..evaluation.comparison.labels import told_apart
 from ..evaluation.comparison.page import plots_of
 from ..evaluation.comparison.rows import Comparison
 from ..evaluation.evaluation import Evaluation
@@ -61,7 +61,7 @@ class ShownRun(NamedTuple):
 
 
 class ShownRuns:
-    """The runs of several files, which stay open. Where two have one name, it tells the file too.
+    """The runs of several files, which stay open. Where several have one name, it tells the folder too.
 
     Args:
         sources: files, the folders that they are in, or single runs of them (`find`).
@@ -79,14 +79,17 @@ class ShownRuns:
 
     def __init__(self, sources: Sequence[Path], names: Sequence[str] = ()):
         self._open, self.left_out = ExitStack(), list[str]()
-        stored: dict[str, tuple[RunFile, StoredRun]] = {}
+        found = list[tuple[RunFile, StoredRun]]()
         for number, source in enumerate(sources):
+            before, told = len(found), len(self.left_out)
             for path, wanted in find(source):
                 file = self._open.enter_context(reading(path))
                 for run in self._readable(file, wanted):
-                    own = names[number] if names else run.name
-                    name = own if own not in stored else unused(f"{source.stem}/{own}", stored)
-                    stored[name] = file, replace(run, name=name)
+                    found.append((file, replace(run, name=names[number]) if names else run))
+            if len(found) == before:
+                raise QuestreeError(" ".join(self.left_out[told:]) or f"{source} holds no run yet.")
+        apart = told_apart((run.name, run.part_of) for _, run in found)
+        stored = {name: (file, replace(run, name=name)) for name, (file, run) in zip(apart, found, strict=True)}
         name_of = _names([run for _, run in stored.values()])
         self.runs = {
             name: ShownRun(file, run.number, name, run.simulated, *_parts(run), run.identity, _rows(run, name_of))
@@ -106,11 +109,7 @@ class ShownRuns:
         return steps_of(shown.file, shown.number, shown.rows[question].id)
 
     def _readable(self, file: RunFile, wanted: str) -> list[StoredRun]:
-        """Return the runs of a file that can be read.
-
-        Raises:
-            QuestreeError: none can.
-        """
+        """Return the runs of a file that can be read; a folder of several may hold one without runs, of a server."""
         names = [name for (name,) in file.rows("SELECT name FROM run ORDER BY place IS NULL, place, number")]
         found, told = list[StoredRun](), list[str]()
         for name in [wanted] if wanted else names:
@@ -118,8 +117,6 @@ class ShownRuns:
                 found += runs_in(file, name, whole=False)
             except QuestreeError as error:
                 told.append(str(error))
-        if not found:
-            raise QuestreeError(" ".join(told) or f"{file.path} holds no run yet.")
         self.left_out += told
         return found
 

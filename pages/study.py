@@ -53,20 +53,22 @@ class Study:
     """Runs as pages by name, each made when it is asked for.
 
     Args:
-        title: of the whole.
         shown: the runs; the first is the one that the others are compared with.
         root: the way from a page to the place of ``static/``; a page at a server leads back to its other pages.
         mlflow: the address of MLflow's pages, for links to traces; empty if it is not known.
 
     Attributes:
+        title: of the whole: the names of the first runs, since that of a folder may end in a digest.
         runs: by name.
         ids: of the questions of any run, in the order of their numbers.
         answers: to each question by its number, from 1.
     """
 
-    def __init__(self, title: str, shown: ShownRuns, root: str = "", mlflow: str = ""):
-        self.title, self._shown, self._root, self._mlflow = title, shown, root, mlflow
+    def __init__(self, shown: ShownRuns, root: str = "", mlflow: str = ""):
+        self._shown, self._root, self._mlflow = shown, root, mlflow
         self.runs = shown.runs
+        more = f" and {len(self.runs) - 4} more" if len(self.runs) > 4 else ""
+        self.title = ", ".join([*self.runs][:4]) + more
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
         self.answers = {number: self._answers(number, id) for number, id in enumerate(self.ids, start=1)}
         self._lists = {one.page: one for one in _lists(self)}
@@ -131,6 +133,8 @@ class Study:
         rows = aligned(trees[0], trees[1]) if len(trees) == 2 else []
         shown: dict[str, Any] = {"pair": list(zip(pair, records, strict=True)), "rows": rows, "trees": trees}
         others = [one for one in self.answers[number].values() if one not in pair]
+        alike = len({str(self.runs[answer.run].identity.get("program")) for answer in pair}) < len(pair)
+        shown["methods"] = "One method, twice" if alike else "Two methods"
         return self._drawn("pair.html", others=others, mlflow=self._mlflow, **shown, **self._around(number, pair[-1]))
 
     def _around(self, number: int, answer: RunAnswer) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str) -> str:
         axes.set(xlabel=_shown(x), yticks=range(len(rows)), yticklabels=map(_shown, rows))
         axes.set_ylim(len(rows) - 0.5, -0.5)
 
-    height = 0.8 + (0.2 + 0.16 * len(sizes)) * len(rows)
+    height = 1.2 + (0.2 + 0.16 * len(sizes)) * len(rows)
     return _image(f"{x} by number of hops", draw, height=height, named=labels.values())
 
 

@@ -91,7 +91,7 @@ def test_no_text_becomes_markup(tmp_path):
         EpisodeStep(place=(2,), kind="search", name=EVIL, request={"query": EVIL}, outcome=[passage.model_dump()]),
     ]
     folder = keep(tmp_path, [record], EVIL, {EVIL: asked}, program=EVIL, task=EVIL, lm={"name": EVIL})
-    shown = Study(EVIL, ShownRuns([folder]))
+    shown = Study(ShownRuns([folder]))
     pages = {name: shown.page(name) for name in shown.names()}
     assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
     assert all("<script" not in page and "<img" not in page for page in pages.values())
@@ -103,7 +103,7 @@ def test_a_deep_tree_is_drawn(tmp_path):
     for _ in range(1100):  # Python goes 1000 calls deep
         node = tree.grow(node, query="deeper")
     record = Record(id="q", question="?", answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
-    study = Study("deep", ShownRuns([keep(tmp_path, [record])]))
+    study = Study(ShownRuns([keep(tmp_path, [record])]))
     for name in ("question-1.html", "question-1-1.html"):
         page = study.page(name) or ""
         assert page.count('class="step ') == 1100
@@ -116,10 +116,10 @@ def test_pages_that_cannot_be_written_are_an_error_that_says_so(study, questree)
     assert "error: taken/pages cannot be written (Not a directory), 0 pages are there; make room, or name" in ran.err
 
 
-def test_the_folder_here_gives_its_name(study, questree, monkeypatch):
+def test_the_runs_and_not_a_folder_that_may_be_a_digest_give_the_heading(study, questree, monkeypatch):
     monkeypatch.chdir(study / "runs")
     assert questree("export", ".", "--out", study / "here").code == 0
-    assert "<title>runs" in (study / "here" / "index.html").read_text()
+    assert "<title>searchain, direct · Questree" in (study / "here" / "index.html").read_text()
 
 
 def test_a_folder_with_something_in_it_is_left_alone(study, questree):
