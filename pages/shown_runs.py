@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..common.errors import QuestreeError
 from ..common.manifests import json_hash
 from ..evaluation.comparison.labels import told_apart
-from ..evaluation.comparison.page import plots_of
+from ..evaluation.comparison.page import shown
 from ..evaluation.comparison.rows import Comparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import Record
@@ -69,8 +69,7 @@ class ShownRuns:
 
     Attributes:
         runs: by name.
-        compared: of each group of runs with the same questions and the same metric, the table (``facts``, ``lines``,
-            ``details``, ``note``) and its ``plots``.
+        compared: each group of runs with the same questions and the same metric, as it is drawn (`shown`).
         left_out: why runs are left out.
 
     Raises:
@@ -175,14 +174,7 @@ def _compared(runs: Sequence[StoredRun], name_of: _NameOf) -> list[dict[str, Any
     for run in runs:
         if (one := _evaluation(run)) is not None:
             groups.setdefault((one.metric, frozenset(map(name_of, one.records))), []).append((run, one))
-    compared = []
-    for group in groups.values():
-        comparison = _comparison(group)
-        table = comparison.table
-        shown = {"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note}
-        shown |= {"numbers": table.numbers, "metric": comparison.metric, "task": comparison.task}
-        compared.append({**shown, "plots": plots_of(comparison)})
-    return compared
+    return [shown(_comparison(group)) for group in groups.values()]
 
 
 def _comparison(group: Sequence[tuple[StoredRun, Evaluation]]) -> Comparison:

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
+from ..evaluation.html import as_html
 from ..evaluation.tracking import flat_params
 from .asked_question import AnsweredQuestion
-from .html import as_html
 from .question_page import shown_answer
 from .shown_runs import AnswerLine, ShownRuns
 from .trees import aligned, reasoning
@@ -92,21 +90,16 @@ class Study:
 
     def _begin(self) -> str:
         """Return the comparison: its scores, its plots, and the questions that flipped."""
-        compared = [
-            {**one, "plots": [(heading, Markup(svg)) for heading, svg in one["plots"]]} for one in self._shown.compared
-        ]
         flipped = next((one for page, one in self._lists.items() if page.startswith("flipped-")), None)
         listed = flipped or self._lists["questions.html"]
-        shown: dict[str, Any] = {"title": self.title, "compared": compared, "left_out": self._shown.left_out}
+        shown: dict[str, Any] = {
+            "title": self.title,
+            "compared": self._shown.compared,
+            "left_out": self._shown.left_out,
+        }
         shown |= {"simulated": any(run.simulated for run in self.runs.values()), "runs": list(self.runs.values())}
         parameters = {name: list(flat_params(run.identity)) for name, run in self.runs.items()}
-        wins = {name: self._won_and_lost(name) for name in self.runs}
-        return self._drawn("study.html", "index.html", parameters=parameters, wins=wins, **shown, **self._rows(listed))
-
-    def _won_and_lost(self, run: str) -> tuple[int, int]:
-        """Return how many questions a run answers right that the first does not, and the other way round."""
-        first, every = next(iter(self.runs)), self.answers.values()
-        return sum(_wins(run, first, one) for one in every), sum(_wins(first, run, one) for one in every)
+        return self._drawn("study.html", "index.html", parameters=parameters, **shown, **self._rows(listed))
 
     def _rows(self, one: QuestionList, part: int = 0) -> dict[str, Any]:
         numbers = one.numbers[part * ROWS : (part + 1) * ROWS]

@@ -23,7 +23,6 @@ from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, finished, permalink, sent
 from .questions import PendingQuestion, Restated, Service
 
-
 _TEXTS = ("text", "input_text", "output_text")
 
 

@@ -50,6 +50,29 @@ def test_a_page_has_no_script_and_forbids_all(study):
         assert "default-src 'none'; style-src 'self' file:;" in page
 
 
+def test_the_page_that_a_comparison_writes_is_drawn_as_those_of_its_runs_are(study):
+    drawn = (
+        re.compile("<section>.*?</section>", re.DOTALL).findall(text)
+        for text in (
+            (study / "runs" / "page.html").read_text(),
+            Study(ShownRuns([study / "runs"])).page("index.html") or "",
+        )
+    )
+    [written], [served] = drawn
+    assert written == served
+
+
+def test_two_runs_of_one_method_are_not_called_two(tmp_path):
+    for place, program in enumerate(("searchain", "searchain", "react")):
+        tree = ReasoningTree(question="Who?")
+        tree.grow(None, query=f"Query {place}", answer="a", source="completed")
+        record = Record(id="q", question="Who?", answers=("a",), answer="a", scores={"em": 1.0}, tree=tree)
+        keep(tmp_path, [record], f"{program}-{place}", program=program)
+    study = Study(ShownRuns([tmp_path]))
+    assert "One method, twice: they ask nothing in common." in (study.page("question-1.html") or "")
+    assert "Two methods: they ask nothing in common." in (study.page("question-1-with-3.html") or "")
+
+
 def test_the_lists_hold_the_questions_that_they_name(study):
     right = {
         name: {one.id: one.scores["by-style"] == 1 for one in read_records(study / "runs" / name)}

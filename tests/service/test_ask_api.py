@@ -246,7 +246,9 @@ def test_a_compiled_program_shows_its_prompts_before_and_after(make_service, vis
     assert client.get("/prompts/nobody").status_code == 404
 
 
-def test_the_ask_page_names_an_index_by_its_folder_and_what_compilation_added(make_service, visit, tmp_path, monkeypatch):
+def test_the_ask_page_names_an_index_by_its_folder_and_what_compilation_added(
+    make_service, visit, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     index = open_retriever(build_index(PASSAGES.values(), "indexes/rivers", kind="bm25"))
     service = make_service()
