@@ -254,14 +254,16 @@ class Program(dspy.Module):
         return copy.deepcopy(self)
 
 
-_PARAMETERS = [
-    Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-    Parameter("question", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
-    Parameter("answer_style", Parameter.POSITIONAL_OR_KEYWORD, default="short", annotation=AnswerStyle),
-]
-for _called in (Program.__call__, Program.acall):
+_CALLED: list[Any] = [Program.__call__, Program.acall]
+for _called in _CALLED:
     _called.__annotations__ = {"question": str, "answer_style": AnswerStyle}
-    _called.__signature__ = Signature(_PARAMETERS)  # type: ignore[attr-defined]
+    _called.__signature__ = Signature(
+        [
+            Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+            Parameter("question", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
+            Parameter("answer_style", Parameter.POSITIONAL_OR_KEYWORD, default="short", annotation=AnswerStyle),
+        ]
+    )
 
 
 class _Search(dspy.Retrieve):

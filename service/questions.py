@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import cache, cached_property, partial
 from typing import Literal
@@ -292,9 +292,11 @@ class Service:
         return Offered(lines, about, self.examples, self.simulated, not_known(self._lm, ""))
 
     def _compiled(self, name: str) -> str:
-        """Return what a program has that its code has not."""
+        """Return what a program has that its code has not; of one whose class takes more than settings, nothing."""
         program = self.programs[name]
-        return self._parts(program) if isinstance(program, Program) else ""
+        with suppress(TypeError):
+            return self._parts(program) if isinstance(program, Program) else ""
+        return ""
 
     def about(self, name: str) -> dict[str, str]:
         """Return what a program is made of: LM, index, program and settings."""

@@ -93,7 +93,7 @@ routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 @routes.post("/responses")
 async def respond(asked: ResponsesRequest, request: Request, service: Served, client: Client) -> Response:
     """Answer the last question of the input; each mark is an annotation, as in a chat completion."""
-    chat = ChatRequest(model=asked.model, messages=asked.input, answer_style=asked.answer_style)
+    chat = ChatRequest(model=asked.model, messages=[*asked.input], answer_style=asked.answer_style)
     question = chat.ask(service, client)
     if asked.stream:
         return event_stream(_events(question, request))

@@ -33,7 +33,7 @@ def scatter(points: Mapping[str, tuple[float, Interval]], *, x: str, y: str) -> 
     """
     from matplotlib.ticker import LogFormatter
 
-    class Plain(LogFormatter):  # type: ignore[misc]  # its own numbers below 1 are 1e-01
+    class Plain(LogFormatter):  # its own numbers below 1 are 1e-01
         def __call__(self, x: float, pos: Any = None) -> str:
             return f"{x:.6g}" if super().__call__(x, pos) else ""
 
