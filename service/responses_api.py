@@ -10,22 +10,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
 from .chat_api import ChatRequest, Message, ResponseFormat, SentText, answered, citations_of, refusal_of
 from .questions import PendingQuestion
-
-
-def _refuse(stored: Any) -> None:
-    """Refuse what stands for something that was sent before."""
-    if stored not in (None, ""):
-        raise ValueError("nothing is stored between requests: send the whole conversation as input")
-
-
-Stored = Annotated[Any, AfterValidator(_refuse)]
 
 
 class Item(Message):
@@ -66,25 +57,24 @@ class ResponsesRequest(BaseModel):
     stream: bool | None = False
     text: ResponseText | None = None
     tool_choice: Literal["none", "auto"] | None = None
-    previous_response_id: Stored = None
-    conversation: Stored = None
-    prompt: Stored = None
+    previous_response_id: str | None = None
+    conversation: Any = None
+    prompt: Any = None
     background: Literal[False] | None = None
     include: list[str] | None = None
     answer_style: AnswerStyle = "short"
 
-    @field_validator("input")
-    @classmethod
-    def _check_input(cls, input: list[Item]) -> list[Item]:
-        _refuse(next((one.type for one in input if one.type == "item_reference"), None))
-        return input
-
-    @field_validator("include")
-    @classmethod
-    def _check_include(cls, include: list[str] | None) -> list[str] | None:
-        if any("logprobs" in one for one in include or []):
-            raise ValueError("log probabilities are not known here: leave them out")
-        return include
+    @model_validator(mode="after")
+    def _check(self) -> ResponsesRequest:
+        referred = any(one.type == "item_reference" for one in self.input)
+        if self.previous_response_id or self.conversation or self.prompt or referred:
+            raise ValueError(
+                "previous_response_id, conversation, prompt and item_reference stand for what was stored, and here "
+                "nothing is: send the whole conversation as input"
+            )
+        if any("logprobs" in one for one in self.include or []):
+            raise ValueError("include: no program knows log probabilities; leave them out")
+        return self
 
 
 routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
