@@ -124,6 +124,11 @@ class Tracking:
                 found = mlflow.get_experiment_by_name(self.experiment)
                 if found is None:
                     raise  # else another thread or process has just made it
+        if found.lifecycle_stage == "deleted":
+            raise QuestreeError(
+                f"the experiment {self.experiment!r} is deleted there; name another one (--experiment), or restore it "
+                f"(mlflow experiments restore --experiment-id {found.experiment_id}, with MLFLOW_TRACKING_URI set)"
+            )
         return str(found.experiment_id)
 
 
@@ -307,10 +312,12 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
     template = [{"role": role, "content": without_secrets(text)} for role, text in prompt.messages]
     name = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)  # MLflow takes no other characters
     template[-1]["content"] = _FIELD.sub(r"{{\1}}", template[-1]["content"])  # as MLflow writes what is filled in
-    latest = mlflow.genai.load_prompt(f"prompts:/{name}@latest", allow_missing=True, link_to_model=False)
+    client = mlflow.MlflowClient()
+    # mlflow.genai's function would link whatever it loads to the run
+    latest = client.load_prompt(f"prompts:/{name}@latest", allow_missing=True, cache_ttl_seconds=0)
     if latest is None or latest.template != template:
         latest = mlflow.genai.register_prompt(name, template, tags={"signature": prompt.signature})
-    mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
+    client.link_prompt_version_to_run(run, latest)
 
 
 def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) -> None:

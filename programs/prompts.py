@@ -55,7 +55,8 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
     demonstrations = shown_demonstrations(predictor, adapter)
-    messages = adapter.format(signature, demonstrations, inputs)
+    with dspy.context(callbacks=[]):  # nobody asks an LM here: MLflow's autologging would make a trace of it
+        messages = adapter.format(signature, demonstrations, inputs)
     told = tuple((message["role"], str(message["content"])) for message in messages)
     instructions = adapter.format_system_message(signature)
     return RenderedPrompt(name, signature.__name__, told, instructions, len(demonstrations))
