@@ -20,6 +20,22 @@ class AnswerWithKnowledge(QuestionInputs):
     answer: str = answer_field()
 
 
+class DraftAnswer(QuestionInputs):
+    """Write down the facts that the answer needs and the passages tell. What follows plainly from a passage counts. If
+    no fact is missing, answer from the passages alone. Where the question can be read in several ways, take the one
+    that the passages answer.
+    """
+
+    passages: list[str] = passages_field()
+    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any; no guesses")
+    supported_answer: str = dspy.OutputField(
+        desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
+    )
+    recalled: str = dspy.OutputField(
+        desc="what you recall of the missing facts, one or two sentences, only to search with; empty if nothing"
+    )
+
+
 class RecallPassage(dspy.Signature):
     """Write from memory the passage of an encyclopedia that answers the question: first who or what the question
     describes, then what it asks about it. For a claim, tell what is true of its subject, also where the claim is wrong.

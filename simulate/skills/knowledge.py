@@ -68,6 +68,18 @@ def review_path(asked: Asked) -> Values:
     }
 
 
+def draft_answer(asked: Asked) -> Values:
+    """Tell the facts of the passages, and answer; where they do not seem enough, write what is remembered of others."""
+    reviewed, steps = review_paragraphs(asked), asked.gather(asked.passages)
+    others = [step for step in asked.gather(asked.passages, memory=asked.mind.recalls) if not step.reference]
+    recalls = not reviewed["supported"] and any(step.answer for step in others)
+    return {
+        "facts": tell(asked, [step for step in steps if step.answer]),
+        "supported_answer": reviewed["answer"] or "",
+        "recalled": " ".join(_write(step.query, step.answer) for step in others) if recalls else "",
+    }
+
+
 def complete_paragraphs(asked: Asked) -> Values:
     """Write the first fact that the passages lack from memory: right, invented, or only named."""
     judge, passages = asked.judge, asked.passages
