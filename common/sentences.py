@@ -27,10 +27,15 @@ _END = re.compile(
 )
 _ITEM = re.compile(r"^[ \t]*(?:[-•]|\*(?!\*)|[*_]*(?:Step[ ])?\(?\d{1,2}[.):][*_:]*)[ \t]+", re.MULTILINE)
 """What begins an item of a list. Its number ends no sentence, and the line before it ends one also without a stop."""
+_LINE = re.compile(r"^[ \t]*(?:#{1,6}[ \t]|\|).*$\n?|\n[ \t]*\r?\n", re.MULTILINE)
+"""A heading, a row of a table, and an empty line: each ends the sentence before it, and is by itself."""
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, without space around them; initials and common abbreviations end none."""
+    """Return the sentences of a text, without space around them; initials and common abbreviations end none.
+
+    Headings, items of a list and rows of a table are sentences of their own, also without a stop.
+    """
     return list(_cut(text))
 
 
@@ -39,7 +44,8 @@ def _cut(text: str) -> tuple[str, ...]:
     items = [found.span() for found in _ITEM.finditer(text)]
     numbers = {end for _, end in items}
     ends = [end for found in _END.finditer(text) if (end := found.end()) not in numbers]
-    starts = sorted({0, *ends, *(start for start, _ in items)})
+    lines = {place for found in _LINE.finditer(text) for place in found.span() if place < len(text)}
+    starts = sorted({0, *ends, *(start for start, _ in items), *lines})
     cut = [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
     return tuple(filter(None, cut))
 

@@ -47,6 +47,7 @@ _TEMPLATE = re.compile(  # what opens a token that divides turns, by its shape: 
     r"<(?!/?(?:search|answer|information)>)(?=/?[^\W\d][\w:.-]{0,63}>)"  # <s>; those three are a program's
     r"|\[(?=/?[a-z]?[A-Z][A-Z_]{2,31}\d{0,4}\])"  # [INST], [gMASK]
     r"|\[(?=\|[^\s|\[\]]{1,64}\|\])"  # [|user|]
+    r"|◁(?=/?\w{1,64}▷)"  # ◁/think▷
     r"|[\[\]](?=~[^\s\[\]]{0,15}[\[\]]|[^\s\[\]~]{1,15}~[\[\]])"  # ]~b], [e~[
 )
 

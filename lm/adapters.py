@@ -1,8 +1,11 @@
 """DSPy's adapters as a call uses them: they read replies with more patience, and make nothing twice.
 
-A reasoning model whose server does not part the two writes its thoughts before its reply, and may draft fields in them.
-DSPy would take the first draft for the answer. It repairs no XML either: an LM that writes "AT&T" or "1 < 2", as people
-do, would fail its question. Values are read `in_shape`, and a long JSON is not repaired.
+DSPy would take the first draft in an LM's thoughts for the answer; what is read is the text `without_thoughts`. It
+repairs no XML either: an LM that writes "AT&T" or "1 < 2", as people do, would fail its question. Values are read
+`in_shape`, and a long JSON is not repaired. A field has its name in any case and with spaces too.
+
+In the chat form, the first marker of a field counts that is as DSPy asks for it. Only where one is missing, others do,
+such as bold ones; only where nothing is marked, an object of JSON that is the whole reply. No input can write these.
 
 DSPy makes the system message of a signature, and what checks a type, anew for every request. It describes the form of a
 reply also where demonstrations show it: some 100 words of each compiled prompt.
@@ -13,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Collection
 from contextlib import suppress
 from enum import EnumMeta
 from functools import lru_cache
@@ -27,10 +31,22 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from .repairs import LONGEST, in_shape, json_object, json_value
+from .repairs import LONGEST, in_shape, json_alone, json_object, json_value
+from .thoughts import without_thoughts
 
 _format: Any = dspy.Adapter.format  # DSPy tells callbacks of each class's own
-_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)  # a chat template may have opened them in the prompt
+_postprocess: Any = dspy.Adapter._call_postprocess
+_S = r"[^\S\n]{0,4}"
+_BEFORE = r"(?:[^\S\n]|[\ufeff\u200b*_`>#-]){0,12}"  # spaces, and the signs of bold text, code, headings and lists
+_DRESSED = re.compile(  # **[[ ## Final Content ## ]]**, ### [[##answer##]], ## Answer ##
+    rf"^{_BEFORE}?\[{{0,2}}{_S}##{_S}(\w[\w -]{{0,63}}?){_S}##{_S}\]{{0,2}}[*_`:]{{0,6}}(?!#)", re.MULTILINE
+)
+_COMPLETED = re.compile(  # at a line's end
+    rf"(?:^{_BEFORE}|[*_`]{{0,3}})\[\[{_S}##{_S}completed{_S}##{_S}\]\][^\w\n]*$", re.MULTILINE | re.IGNORECASE
+)
+_CUT_MARKER = re.compile(
+    rf"(?:^{_BEFORE})?\[(?:\[(?:{_S}#(?:#{_S}(?:\w[\w ]{{0,63}}(?:##?{_S}\]?)?)?)?)?)?\s*\Z", re.MULTILINE
+)
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
 
@@ -82,6 +98,12 @@ class _Patient:
         """Return what ends a prompt."""
         return str(_written(self.theirs, "user_message_output_requirements", signature, *_changeable(signature)))
 
+    def _call_postprocess(self, *given: Any) -> list[dict[str, Any]]:
+        """Return the fields of the outputs of an LM; a server may have taken a whole reply for thoughts."""
+        processed, original, outputs, *options = given
+        read: list[dict[str, Any]] = _postprocess(self, processed, original, map(_with_text, outputs), *options)
+        return read
+
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         """Return the fields of a reply.
 
@@ -89,7 +111,7 @@ class _Patient:
             AdapterParseError: if there is no such reply, or not all of its fields.
         """
         try:
-            said = self.said(signature, _THOUGHTS.sub("", completion, count=1))
+            said = self.said(signature, without_thoughts(completion, signature.output_fields))
             wanted = [(name, info.annotation) for name, info in signature.output_fields.items() if name in said]
             read = {name: _read(said[name], kind) for name, kind in wanted}
         except ValueError as error:
@@ -132,14 +154,16 @@ class ChatAdapter(_Patient, dspy.ChatAdapter):
         return "\n\n".join([prefix, *given, *wanted, suffix]).strip()
 
     def said(self, signature: Any, reply: str) -> dict[str, Any]:
-        """Return the texts below the first marker of each field."""
-        sections: list[tuple[str, list[str]]] = [("", [])]
-        for line in reply.splitlines():
-            if header := field_header_pattern.match(line.strip()):
-                sections.append((header[1], [line[header.end() :].strip()]))
-            else:
-                sections[-1][1].append(line)
-        return {name: "\n".join(lines).strip() for name, lines in reversed(sections)}
+        """Return the texts below the first marker of each field, or what else the reply plainly says."""
+        fields, names = signature.output_fields, [*signature.fields, "completed"]
+        marked = reply if "completed" in fields else _COMPLETED.sub("\n[[ ## completed ## ]]", reply)
+        marked = _CUT_MARKER.sub("", marked)
+        if fields.keys() <= (plain := _sections(marked)).keys():
+            return plain
+        dressed = _sections(_DRESSED.sub(lambda found: _plain_marker(found, names), marked))
+        held = json_alone(dressed[""]) if dressed.keys() <= {"", "completed"} else {}
+        named = _by_field(held, fields)
+        return named if len(held) == len(named) == len(fields) else dressed
 
 
 class JSONAdapter(_Patient, dspy.JSONAdapter):
@@ -150,7 +174,7 @@ class JSONAdapter(_Patient, dspy.JSONAdapter):
 
     def said(self, signature: Any, reply: str) -> dict[str, Any]:
         """Return the values of the first object in a reply."""
-        return json_object(reply)
+        return _by_field(json_object(reply), signature.output_fields)
 
 
 class BAMLAdapter(_Patient, baml_adapter.BAMLAdapter):
@@ -172,7 +196,7 @@ class XMLAdapter(_Patient, dspy.XMLAdapter):
         except ET.ParseError as error:
             raise ValueError(f"it is no XML: {error}") from error
         fields = signature.output_fields
-        held = {name: element for name, element in self._group_children(root).items() if name in fields}
+        held = _by_field(self._group_children(root), fields)
         return {name: self._said_as(fields[name].annotation, elements) for name, elements in held.items()}
 
     def _said_as(self, kind: Any, elements: list[ET.Element]) -> Any:
@@ -190,6 +214,42 @@ class XMLAdapter(_Patient, dspy.XMLAdapter):
 _OURS: dict[type[dspy.Adapter], Any] = {
     ours.theirs: ours for ours in (ChatAdapter, JSONAdapter, BAMLAdapter, XMLAdapter)
 }
+
+
+def _with_text(output: Any) -> Any:
+    """Return an output of an LM, its thoughts in the place of a text that is missing."""
+    if not isinstance(output, dict) or output.get("tool_calls") or (output.get("text") or "").strip():
+        return output
+    return output | {"text": f"{thoughts}</think>"} if (thoughts := output.get("reasoning_content")) else output
+
+
+def _sections(reply: str) -> dict[str, str]:
+    """Return the text below the first marker of each name, and before all of them."""
+    sections: list[tuple[str, list[str]]] = [("", [])]
+    for line in reply.splitlines():
+        if header := field_header_pattern.match(bare := line.strip()):
+            sections.append((header[1], [bare[header.end() :].strip()]))
+        else:
+            sections[-1][1].append(line)
+    return {name: "\n".join(lines).strip() for name, lines in reversed(sections)}
+
+
+def _plain_marker(dressed: re.Match[str], names: Collection[str]) -> str:
+    """Return a marker as DSPy reads it; what names nothing known stays as it is."""
+    name = _named(dressed[1], names)
+    return f"[[ ## {name} ## ]] " if name else dressed[0]
+
+
+def _by_field(said: dict[str, Any], fields: Any) -> dict[str, Any]:
+    """Return what is said in each field; its own name goes before one that is written in another way."""
+    names = {_named(name, fields): name for name in reversed(said)}
+    return {field: said[field if field in said else name] for field, name in names.items() if field}
+
+
+def _named(written: str, names: Collection[str]) -> str | None:
+    """Return which of the names is written, in any case, and with spaces or not."""
+    ways = {re.sub(r"[\W_]", "", name).casefold(): name for name in names}
+    return written if written in names else ways.get(re.sub(r"[\W_]", "", written).casefold())
 
 
 def _read(value: Any, kind: Any) -> Any:

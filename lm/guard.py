@@ -15,7 +15,7 @@ from ..common.text import changed_texts, neutralise
 
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped before is not escaped twice
 _LESS = re.compile("<")
-_KEY = re.compile(r"""["']\s*(\w+)\s*["']\s*:""")
+_KEY = re.compile(r"""["']\s*(\w[\w -]{0,63}?)\s*["']\s*:""")
 _BRACES = str.maketrans("{}`", "()'")
 _PART = r"(?:thought|tool_name|tool_args|observation)_\d+"
 _TURN = re.compile(rf"(?m)^(\[\[ ## {_PART} ## \]\]|</?{_PART}>)$")  # DSPy's markers, by the chat and the XML adapter
@@ -72,7 +72,7 @@ def guarded(inputs: dict[str, Any], signature: type[dspy.Signature], adapter: ds
     ``ChatAdapter`` separates fields by ``[[ ## name ## ]]``, which `neutralise` takes out. ``XMLAdapter`` puts inputs
     between tags: tags with the name of a field are broken, and the rest is escaped, so that a reply which repeats an
     input can be read. ``JSONAdapter`` takes the first object in a reply: in inputs, braces become parentheses, and no
-    word is a key.
+    word is a key. `ChatAdapter` of ours takes an object that is the whole reply: in inputs, no key is a field's name.
     """
     texts = {name: value for name, value in inputs.items() if name not in _WITH_MARKERS}
     safe: dict[str, Any] = changed_texts(texts, _guard(adapter, {*signature.fields, *texts}))
@@ -95,13 +95,14 @@ def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[d
     supplied.
     """
     guard, outputs = _guard(adapter, predict.signature.fields), predict.signature.output_fields
+    is_chat = not isinstance(adapter, (dspy.JSONAdapter, dspy.XMLAdapter))
 
     def shown(name: str, value: Any) -> Any:
         if value is None:
             return "null"
         if name in _WITH_MARKERS and isinstance(value, str):
             return "".join(text if _TURN.fullmatch(text) else guard(text) for text in _TURN.split(value))
-        escaped = name in outputs and (outputs[name].annotation is str or not isinstance(value, str))
+        escaped = name in outputs and (is_chat or outputs[name].annotation is str or not isinstance(value, str))
         return changed_texts(value, neutralise if escaped else guard)  # the adapters escape most of what is replied
 
     return [{name: shown(name, value) for name, value in demo.items()} for demo in complete_demonstrations(predict)]
@@ -115,9 +116,11 @@ def make_writable(reply: dspy.Prediction) -> None:
 
 def _guard(adapter: dspy.Adapter, names: Iterable[str]) -> Callable[[str], str]:
     """Return the function that takes out of a text what the adapter would read as a field, one of these or another."""
+    written = "|".join(names).replace("_", "[_. -]?")  # as a reply may have them
     if isinstance(adapter, dspy.XMLAdapter):
-        tags = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(names)})\b)", re.IGNORECASE)
+        tags = re.compile(rf"<(?=\s*/?\s*(?:{written})\b)", re.IGNORECASE)
         return lambda text: _LESS.sub("&lt;", _AND.sub("&amp;", tags.sub("< ", neutralise(text))))
     if isinstance(adapter, dspy.JSONAdapter):
         return lambda text: _KEY.sub(r"\1 –", neutralise(text).translate(_BRACES))
-    return neutralise
+    keys = re.compile(rf"""["']\s*({written})\s*["']\s*(?=:)""", re.IGNORECASE)
+    return lambda text: keys.sub(r"\1 ", neutralise(text))

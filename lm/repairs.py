@@ -33,6 +33,7 @@ _NONE_OF = re.compile(
 _NUMBER = re.compile(r"(?:passage |no\. ?|#)?[\[(]?(\d+)[\])]?", re.IGNORECASE)
 _NUMBERS = re.compile(r"(?:[\d\s\[\]{},;&>#]|and|passages?)+\.?", re.IGNORECASE)
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_FENCED = re.compile(r"```(?:json)?\s(.*)```", re.DOTALL | re.IGNORECASE)
 _WRAPPED = re.compile(r"(\*\*|__|```|`)(?:(?<=```)\w*\n)?((?:(?!\1).)+)\1", re.DOTALL)
 _ITEM = re.compile(r"\s*(?:[-*•]|(?:\*\*)?(?:step )?\d{1,2}[.):](?:\*\*)?)\s+(\S.*)", re.IGNORECASE)
 
@@ -63,6 +64,15 @@ def json_object(reply: str) -> dict[str, Any]:
         if isinstance(value, dict):
             return value
     raise ValueError("there is no JSON object in it")
+
+
+def json_alone(text: str) -> dict[str, Any]:
+    """Return the object of JSON that is all of a text, but for a fence around it; an empty one if there is none."""
+    fenced = _FENCED.fullmatch(text)
+    with suppress(ValueError, RecursionError):
+        held = json.loads(fenced[1] if fenced else text, strict=False)  # an LM may write a line break as it is
+        return held if isinstance(held, dict) else {}
+    return {}
 
 
 def in_shape(value: Any, kind: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
-    from .answer_scores import agree as agree
     from .answer_scores import compared as compared
     from .answer_scores import contains as contains
     from .answer_scores import cover_exact_match as cover_exact_match
@@ -20,21 +19,24 @@ if TYPE_CHECKING:
     from .answer_scores import read_label as read_label
     from .answer_scores import read_yes_no as read_yes_no
     from .answer_scores import rouge_l as rouge_l
-    from .answer_scores import stands_in as stands_in
-    from .answer_scores import unjoined as unjoined
     from .answer_scores import without_marks as without_marks
     from .answer_scores import yes_no_accuracy as yes_no_accuracy
     from .citations import citation_precision as citation_precision
     from .citations import citation_recall as citation_recall
     from .citations import citation_scores as citation_scores
-    from .citations import claim_terms as claim_terms
     from .citations import keep_marks as keep_marks
     from .citations import marked_fragments as marked_fragments
     from .citations import marking_accuracy as marking_accuracy
     from .citations import marks_before_stops as marks_before_stops
     from .citations import supported_knowledge_count as supported_knowledge_count
-    from .citations import supports_fragment as supports_fragment
-    from .citations import telling_sentence as telling_sentence
+    from .claims import agree as agree
+    from .claims import all_stand_in as all_stand_in
+    from .claims import claim_terms as claim_terms
+    from .claims import items as items
+    from .claims import stands_in as stands_in
+    from .claims import supports_fragment as supports_fragment
+    from .claims import telling_sentence as telling_sentence
+    from .claims import tells as tells
     from .found_passages import normalise_title as normalise_title
     from .found_passages import passage_fingerprint as passage_fingerprint
     from .found_passages import passage_names as passage_names
@@ -55,5 +57,6 @@ if TYPE_CHECKING:
     from .registry import Metric as Metric
     from .registry import metric as metric
     from .registry import metric_for as metric_for
+    from .values import by_value as by_value
 
 __getattr__ = lazily(__name__)

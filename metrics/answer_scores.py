@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from ..common import patterns as expressions
+from .values import same_spelling
 
 YesNo = Literal["yes", "no"]
 Label = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
@@ -20,10 +21,6 @@ _ARTICLES = re.compile(r"[at](?:(?<=\ba)n?|(?<=\bt)he)\b")  # \b(a|an|the)\b; tw
 _PUNCTUATION = str.maketrans({chr(code): chr(code) for code in range(128)} | dict.fromkeys(string.punctuation))
 _UNSPACED = re.compile(  # Thai and Lao, Myanmar, Khmer, kana, and Han
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-_CURLED = str.maketrans("‘’", "''")
-_JOINTS = re.compile(
-    r"[-/\u2010-\u2015“”„«»…€£¥°、。《》「」『』・·！，：；？（）]|'s\b|\b[dl]'|(?<=\d)(?=[^\W\d_])", re.IGNORECASE
 )
 _NUMBERS = (  # of four digits it is a range of years
     r"(?:(?:passages?|sources?)\s+|[#^])?\d+(?:(?<!\d{4})\s*[–-]\s*\d{1,3}(?!\d))?(?:†[^\]】]{0,20})?"
@@ -88,29 +85,18 @@ def compared(text: str) -> str:
 def contains(text: str, phrase: str) -> bool:
     """Return whether the phrase stands in the text as whole words, both normalised; an empty phrase never does.
 
+    Dashes and apostrophes of other forms count as those of a typewriter, which the public scripts delete.
+    """
+    return contains_words(normalise(same_spelling(text)), normalise(same_spelling(phrase)))
+
+
+def contains_words(text: str, phrase: str) -> bool:
+    """Return whether the words of a phrase stand side by side in a text, both with one space between words.
+
     Where its first or last character is of a script that parts words by no spaces, no space is asked for there.
     """
-    needle = normalise(phrase)
-    before, after = ("" if _UNSPACED.match(end) else " " for end in (needle[:1], needle[-1:]))
-    return bool(needle) and f"{before}{needle}{after}" in f" {normalise(text)} "
-
-
-def agree(answer: str, other: str) -> bool:
-    """Return whether one answer stands in the other: 'Venice' and 'Venice, Italy' agree."""
-    return contains(answer, other) or contains(other, answer)
-
-
-def stands_in(text: str, phrase: str) -> bool:
-    """Return whether the phrase stands in the text as `contains` has it, whatever marks join its words to others.
-
-    So '15 May' stands in '13–15 May', 'Puzo' in 'Puzo's', 'O'Brien' in '“O’Brien”', and '45' in '45th'.
-    """
-    return contains(text, phrase) or contains(unjoined(text), unjoined(phrase))
-
-
-def unjoined(text: str) -> str:
-    """Return the text with spaces for dashes, slashes, signs, possessive and elided letters, and after numbers."""
-    return _JOINTS.sub(" ", text.translate(_CURLED))
+    before, after = ("" if _UNSPACED.match(end) else " " for end in (phrase[:1], phrase[-1:]))
+    return bool(phrase) and f"{before}{phrase}{after}" in f" {text} "
 
 
 def without_marks(text: str) -> str:
@@ -155,7 +141,8 @@ def cover_exact_match(answer: str, golds: Sequence[str], *, whole_words: bool = 
             "3,845 miles" nor "no" in "unknown". The papers say only "contained"; False is that plain reading
             of characters, for comparison with their figures.
     """
-    text, needles = normalise(answer), [needle for gold in golds if (needle := normalise(gold))]
+    text = normalise(same_spelling(answer))
+    needles = [needle for gold in golds if (needle := normalise(same_spelling(gold)))]
     if not needles:
         return any(_is_written(gold.strip(), answer) for gold in golds)
     return any(contains(answer, gold) for gold in golds) if whole_words else any(needle in text for needle in needles)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..common.sentences import sentences, without_item_mark
-from .answer_scores import contains, normalise, stands_in
+from .claims import all_stand_in, claim_terms, items, supports_fragment
 
 _MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
 _MARKS = re.compile(r"\[\d{1,9}\](?:(?:[\s,;.!?]|\band\b)*\[\d{1,9}\])*")
 _STOP = re.compile(r"[.!?](?=[^.!?]*$)")
-_NAME = r"[a-z]*[A-Z][\w'’&.-]*"
-_NAME_OR_NUMBER = re.compile(
-    rf"(?<!\w)(?:{_NAME}(?:\s+(?:(?:of|the|de|and|von|van)\s+){{0,2}}{_NAME})*|\d(?:[\w,.:]*\w)?)"
-)
 _SOURCE = re.compile(
     r"(?:(?:according to|as|in|from|by)\b\s*)?(?:the )?(?:passages?|paragraphs?|sources?|documents?|texts?|notes?)?",
     re.IGNORECASE,
@@ -25,12 +20,6 @@ _SOURCE = re.compile(
 _GOES_ON = re.compile(r"\s+[a-z]")
 _CONCLUDES = re.compile(
     r"(?:so|thus|hence|therefore|that is|a guess)\b|(?:the|its|my) (?:final )?answer(?: is\b|:)", re.IGNORECASE
-)
-_OPENING = re.compile(
-    r"^(?:(?:a|an|the|this|that|these|those|it|its|he|she|his|her|they|their|there|we|i|in|on|at|of|for|from|by|to|with|as|"
-    r"and|or|but|so|thus|hence|then|therefore|since|because|while|when|where|who|which|what|how|according|both|one|"
-    r"answer|after|before|however|no|yes|not|is|was|are|were)(?:['’]\w+)?\b\s*)+",
-    re.IGNORECASE,
 )
 
 
@@ -84,78 +73,6 @@ def keep_marks(content: str, keeps: Callable[[str, int], bool]) -> str:
     return "".join([*kept, content[start:]])
 
 
-def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
-    """Return whether a passage holds what a fragment says, by a rule that needs no LM.
-
-    It does if at least half of the names and numbers of the fragment stand in it, of those that are not in the
-    question already; where there are none such, of all its names and numbers. Words without any are not judged, and
-    count as supported; a mark without words before it supports nothing. ALCE (Gao et al., EMNLP 2023, section 4.2)
-    has a model of entailment judge instead.
-
-    Args:
-        fragment: the words that end at a mark.
-        passage: title and text.
-        question: what the content answers.
-    """
-    terms = claim_terms(fragment)
-    new = [term for term in terms if not stands_in(question, term)] or terms
-    return bool(fragment) and 2 * sum(stands_in(passage, term) for term in new) >= len(new)
-
-
-def supporting_sentence(fragment: str, passage: str) -> str | None:
-    """Return the sentence of a passage that holds most of what a fragment says; None if none holds anything of it.
-
-    Args:
-        fragment: the words that end at a mark.
-        passage: its text, without the title.
-    """
-    found = sentences(passage)
-    best = best_sentence(fragment, found)
-    return None if best is None else found[best]
-
-
-def best_sentence(fragment: str, told: Sequence[str]) -> int | None:
-    """Return the place, from 0, of the sentence that holds most of what a fragment says; None if none holds any.
-
-    Names and numbers count first, then the other words; of equals the first sentence is taken.
-    """
-    terms, words = claim_terms(fragment), set(normalise(fragment).split())
-    held = [(sum(stands_in(one, term) for term in terms), len(words & set(normalise(one).split()))) for one in told]
-    best = max(range(len(held)), key=held.__getitem__, default=None)
-    return best if best is not None and any(held[best]) else None
-
-
-def telling_sentence(query: str, answer: str, title: str, text: str) -> str | None:
-    """Return the sentence of a passage that tells the answer to a query; None if none holds the answer.
-
-    It is the one with most names, and then words, of the query among those that hold the answer, or a name's last word.
-    If the title holds it, the others are looked at after those: a passage calls its subject "she" or "the river".
-    """
-    told, parts = sentences(text), answer.split()
-    holding = [one for one in told if stands_in(one, answer)]
-    is_name = holding and len(parts) > 1 and all(part[0].isupper() for part in parts)
-    anywhere = stands_in(title, answer)
-    holding += [one for one in told if one not in holding and (anywhere or (is_name and stands_in(one, parts[-1])))]
-    return holding[best_sentence(query, holding) or 0] if holding else None
-
-
-def claim_terms(fragment: str) -> list[str]:
-    """Return the names and numbers of a fragment, each once: numbers, and runs of words with a capital letter.
-
-    A number has what is written on to it (``45th``, ``1990s``). A word that only has a capital because it begins a
-    sentence (``The``, ``He``, ``In`` …) is no name, nor is one of a script without capitals.
-    """
-    text = unicodedata.normalize("NFC", fragment)
-    plain = text if text.isascii() else "".join(map(_letter_as_ascii, text))  # as long as the text
-    runs = [text[found.start() : found.end()] for found in _NAME_OR_NUMBER.finditer(plain)]
-    return list(dict.fromkeys(term for run in runs if normalise(term := _OPENING.sub("", run).strip())))
-
-
-def _letter_as_ascii(letter: str) -> str:
-    """Return A for each further capital letter, and a for each further letter."""
-    return letter if letter.isascii() or not letter.isalpha() else "A" if letter.isupper() else "a"
-
-
 def citation_precision(content: str, references: Sequence[str], question: str) -> float | None:
     """Return the share of marks whose reference supports the fragment that they stand at; None without marks.
 
@@ -205,8 +122,8 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
     """Return the share of marks that stand in the right place: AMP, judged automatically.
 
     The paper has people judge whether a mark stands at the fragment that its reference supports. Here a mark
-    ``[n]`` is right when the answer of a step that reference n was found for stands, in whole normalised
-    words, both in the fragment that ends at the mark and in the reference. Answers that a passage cannot
+    ``[n]`` is right when the answer of a step that reference n was found for, or an item of it, stands both in the
+    fragment that ends at the mark and in the reference. Answers that a passage cannot
     hold word for word (a yes, a paraphrase) count against it: the number is a lower bound. Marks of a reference that
     no step with an answer found are left out: there is nothing to judge them by.
 
@@ -225,7 +142,11 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
         raise ValueError(f"{len(references)} references but {len(answers)} lists of answers: give one for each")
     return _share(
         1 <= number <= len(references)
-        and any(contains(fragment, one) and contains(references[number - 1], one) for one in answers[number - 1])
+        and any(
+            all_stand_in(fragment, one) and all_stand_in(references[number - 1], one)
+            for answer in answers[number - 1]
+            for one in (answer, *items(answer))
+        )
         for fragment, numbers in marked_fragments(content)
         for number in numbers
         if not 1 <= number <= len(references) or answers[number - 1]

@@ -6,7 +6,8 @@ import re
 import unicodedata
 
 from ..common.sentences import sentences
-from .citations import claim_terms
+from .claims import all_stand_in, claim_terms, items
+from .values import by_value, has_number
 
 _ELLIPSIS = re.compile(r"\[?(?:\.{3,}|…)\]?")
 _WORD = re.compile(r"[^\W_]+")
@@ -54,11 +55,17 @@ def proving_sentences(fact: str, quote: str, title: str, text: str, question: st
     told = quoted_sentences(quote, text)
     if told is None or len(_words(quote)) < SHORTEST or set(_words(quote)) <= set(_words(title)):
         return None
-    held, given = {*_words(title), *_words(told)}, {*_words(question)}
-    terms = [_words(term) for term in claim_terms(fact)]
-    new = [term for term in terms if not given.issuperset(term)]
-    proven = all(held.issuperset(term) for term in new) and (not terms or any(held.issuperset(term) for term in terms))
+    terms, held = [item for term in claim_terms(fact) for item in items(term)], f"{title}. {told}"
+    lacking = [term for term in terms if not _holds(held, term)]
+    proven = all(_holds(question, term) for term in lacking) and (not terms or len(lacking) < len(terms))
     return told if proven else None
+
+
+def _holds(text: str, term: str) -> bool:
+    """Return whether a text holds a number or date as a value, or the words of a name, in any order."""
+    if has_number(term):
+        return all_stand_in(text, term)
+    return any(set(by_value(term, joined).split()) <= set(by_value(text, joined).split()) for joined in (False, True))
 
 
 def _find(part: list[str], words: list[str], start: int) -> int | None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from ..common.sentences import sentences
-from .citations import best_sentence, marked_fragments
+from .citations import marked_fragments
+from .claims import best_sentence
 from .found_passages import passage_fingerprint
 
 Fact = tuple[str, int]

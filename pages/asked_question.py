@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 
 from ..lm.failure import Failure
 from ..lm.spent import Spent
-from ..metrics.citations import Mark, reference_marks, supporting_sentence, supports_fragment
+from ..metrics.citations import Mark, reference_marks
+from ..metrics.claims import supporting_sentence, supports_fragment
 from ..programs import ReasoningTree
 from ..programs.basis import Basis, Standing, basis, standing_of
 from ..retrieval import Passage

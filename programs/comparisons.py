@@ -8,7 +8,7 @@ from itertools import combinations
 from operator import mul
 from typing import NamedTuple
 
-from ..metrics import contains, normalise
+from ..metrics import by_value, normalise, stands_in
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _YEAR = re.compile(r"\b(\d{4})\b")
@@ -62,7 +62,7 @@ def settle(answer: str, comparison: ValueComparison) -> str:
     if comparison.asks == "same":
         return result if normalise(answer) in ("yes", "no") else answer
     others = [one.name for one in comparison.of if normalise(one.name) != normalise(result)]
-    names_other = any(contains(answer, other) for other in others) and not contains(answer, result)
+    names_other = any(stands_in(answer, other) for other in others) and not stands_in(answer, result)
     return result if names_other else answer
 
 
@@ -85,7 +85,7 @@ def outcome(comparison: ValueComparison) -> str | None:
 
 
 def _same(values: Sequence[str]) -> str | None:
-    if len(set(map(normalise, values))) == 1:
+    if len(set(map(by_value, values))) == 1:
         return "yes"
     read = _dates(values) or _numbers(values)
     return None if read is None else "yes" if len(set(read)) == 1 else "no"

@@ -11,7 +11,7 @@ from pydantic import Field
 from ..common.text import queries_in
 from ..lm.call import call
 from ..lm.parallel import run_parallel
-from ..metrics import claim_terms, normalise
+from ..metrics import by_value, claim_terms, normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from ..signatures.evidence import ConfirmAnswer
@@ -150,5 +150,5 @@ def _news(fact: ReadFact, tree: ReasoningTree) -> str:
 
 def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:
     """Return the queries that were not made yet, each once."""
-    known = set(map(normalise, made))
-    return [query for query in dict.fromkeys(queries) if normalise(query) not in known]
+    known = set(map(by_value, made))
+    return [query for query in dict.fromkeys(queries) if by_value(query) not in known]

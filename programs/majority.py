@@ -13,7 +13,7 @@ from ..common.text import text_or_none
 from ..lm.call import ATTEMPTS, rollout_in_use, sampled
 from ..lm.failure import CallFailedError
 from ..lm.parallel import run_parallel
-from ..metrics import compared, read_label, read_yes_no
+from ..metrics import by_value, compared, items, read_label, read_yes_no
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
 from .modules.answers import CitedAnswer, cited_answer
@@ -97,7 +97,8 @@ def vote(answer: str, style: AnswerStyle) -> str:
         return verdict
     if style in ("label", "two-label") and (label := read_label(answer or "")):
         return label
-    return compared(text_or_none(answer) or "")
+    said = text_or_none(answer) or ""
+    return ", ".join(sorted(filter(None, map(by_value, items(said))))) or compared(said)
 
 
 def rollout_of(number: int) -> int:

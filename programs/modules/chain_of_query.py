@@ -8,7 +8,7 @@ import dspy
 
 from ...common.placeholders import numbers_in, without_placeholders
 from ...lm.call import call
-from ...metrics import normalise, stands_in, unjoined, without_marks
+from ...metrics import tells, without_marks
 from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle
 from ...signatures.chain_of_query import (
@@ -182,12 +182,6 @@ def guessed(path: list[Node]) -> set[int]:
         if not (node.sure or node.support) or guesses & set(needs):
             guesses.add(node.id)
     return guesses
-
-
-def tells(fragment: str, answer: str) -> bool:
-    """Return whether the fragment tells the answer: at least half of its words, since 'Kafka' is Franz Kafka."""
-    words = normalise(unjoined(answer)).split()
-    return 2 * sum(stands_in(fragment, word) for word in words) >= len(words) > 0
 
 
 def as_steps(nodes: list[Node]) -> list[Step]:

@@ -11,7 +11,7 @@ import dspy
 from ...common.text import queries_in
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import normalise, stands_in
+from ...metrics import by_value, stands_in
 from ...metrics.quotes import proving_sentences, quoted_sentences
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
@@ -91,8 +91,8 @@ class EvidenceReading(StepModule):
         )
         shown = shown_of(passages, reply)
         given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
-        proven = {normalise(fact.fact): fact for fact in known if fact.proven}
-        facts = [proven.get(normalise(fact.fact)) or prove(fact, shown, question) for fact in given]
+        proven = {by_value(fact.fact): fact for fact in known if fact.proven}
+        facts = [proven.get(by_value(fact.fact)) or prove(fact, shown, question) for fact in given]
         misquoted = [
             fact.fact
             for fact, said in zip(facts, given, strict=True)

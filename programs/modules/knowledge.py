@@ -12,7 +12,7 @@ from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import contains, stands_in, without_marks
+from ...metrics import stands_in, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import (
@@ -110,7 +110,7 @@ def content_of(draft: str | None, answer: str = "", guesses: bool = True) -> str
     facts = (fact for fact in told if fact and not _CONCLUSION.match(fact))
     content = " ".join(fact for fact in facts if guesses or not _GUESS.search(fact))
     said = text_or_none(answer) or ""
-    return content if contains(content, said) else f"{content} {said}".strip()
+    return content if stands_in(content, said) else f"{content} {said}".strip()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import dspy
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import contains, rouge_l, stands_in, telling_sentence, without_marks
+from ...metrics import all_stand_in, rouge_l, stands_in, telling_sentence, without_marks
 from ...retrieval import Passage, Span
 from ...retrieval.defences import trusted
 from ...signatures.verdict import CheckStep, Stance
@@ -19,7 +19,6 @@ from ..demonstrations import note
 from ..references import first_of, numbered
 from .step_module import StepModule
 
-_COMMA = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|\band\b|&)\s*")
 _NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
 
@@ -111,20 +110,18 @@ def independent_passages(answer: str, queries: Sequence[str], passages: Sequence
 
 def more_exact(proposed: str, found: str, passage: Passage) -> str:
     """Return the proposed answer if it holds the one that was found, and the passage holds it; else the found one."""
-    return proposed if contains(proposed, found) and stands_in(passage.shown(), proposed) else found
+    return proposed if stands_in(proposed, found) and stands_in(passage.shown(), proposed) else found
 
 
 def fuller_name(recalled: str, found: str) -> str | None:
     """Return the recalled name if it holds what was found, or that only describes it, as "his brother Richard" does."""
     described = found[:1].islower() and _NAME.fullmatch(recalled)
-    return recalled if described or (recalled != found and contains(recalled, found)) else None
+    return recalled if described or (recalled != found and stands_in(recalled, found)) else None
 
 
 def holds(passage: Passage, answer: str) -> bool:
-    """Return whether the answer stands in the passage, in their normal forms; of listed names, each by itself."""
-    shown, parts = passage.shown(), _COMMA.split(answer)
-    names = parts if len(parts) > 1 and all(_NAME.fullmatch(part) for part in parts) else [answer]
-    return stands_in(shown, answer) or all(stands_in(shown, name) for name in names)
+    """Return whether the answer stands in the passage; of a list, each item by itself."""
+    return all_stand_in(passage.shown(), answer)
 
 
 def sentence_with(answer: str | None, passage: Passage | None, query: str) -> str | None:

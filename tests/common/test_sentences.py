@@ -56,6 +56,21 @@ def test_each_item_of_a_list_is_a_sentence_and_its_number_is_none(mark, stop):
     assert list(map(without_item_mark, told)) == [f"Kafka was born in Prague{stop}", f"Prague lies on the Vltava{stop}"]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["# Friends", "The friends of Ann Lee are Bo Ek and Cy Orr", "## Attributes", "Her hobby is chess."],
+        ["The heads are", "| Team | Head |", "|---|---|", "| Ferry | Ann Lee |", "They meet weekly."],
+        ["- Ann Lee", "- Bo Ek", "", "Both are heads."],
+        ["A caption without a stop", "", "It rained."],
+        ["A caption", " \t", "It rained."],
+    ],
+)
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+def test_headings_items_rows_and_empty_lines_end_a_sentence(lines, line_break):
+    assert sentences(line_break.join(lines)) == [line for line in lines if line.strip()]
+
+
 def test_a_text_without_words_has_no_sentences():
     assert sentences(" ") == sentences("") == []
 

@@ -6,14 +6,12 @@ import pytest
 
 from questree.metrics import (
     citation_scores,
-    claim_terms,
     keep_marks,
     marked_fragments,
     marking_accuracy,
-    supports_fragment,
 )
 from questree.metrics import supported_knowledge_count as skc
-from questree.metrics.citations import citation_precision, citation_recall, supporting_sentence
+from questree.metrics.citations import citation_precision, citation_recall
 
 CONTENT = "Dr. Curie was born in Warsaw [1]. She taught in Paris. The Seine flows there. [2] It is long [3]."
 REFERENCES = ["Marie Curie was born in Warsaw.", "Paris lies on the Seine.", "The Seine is 777 km long."]
@@ -135,54 +133,6 @@ def test_only_the_marks_that_belong_to_their_fragment_are_kept() -> None:
     assert keep_marks("No marks.", keeps) == "No marks."
 
 
-@pytest.mark.parametrize(
-    ("fragment", "passage", "question", "supported"),
-    [
-        ("She was born in Warsaw", "Marie Curie was born in Warsaw.", "", True),
-        ("She was born in Warsaw", "Warsawa is Polish for it.", "", False),
-        ("Marie Curie was born in Warsaw", "Marie Curie taught in Paris.", "Where was Marie Curie born?", False),
-        ("Marie Curie was there", "Marie Curie taught in Paris.", "Where was Marie Curie born?", True),
-        ("Warsaw in 1867", "Warsaw, the capital.", "", True),  # half of the terms
-        ("Warsaw in 1867 with Bronia", "Warsaw, the capital.", "", False),
-        ("and so it was", "Anything.", "", True),  # nothing to judge by
-        ("She was the 45th of them", "Ann was the 45th of them.", "", True),
-        ("It was loved in the 1990s", "It was loved in the 1990s.", "", True),
-        ("It lasted 1939–1945", "It lasted 1939–1945.", "", True),
-        ("It lasted from 1939 to 1945", "It lasted 1939-1945.", "", True),
-        ("It lasted 1939–1945", "It lasted 1914–1918.", "", False),
-        ("The doors open at 12:30", "The doors open at 12:30.", "", True),
-        ("It weighs 10 kg", "It weighs 10kg.", "", True),
-        ("It costs €240 million", "It costs €240 million.", "", True),
-        ("Kubrick's wife acted", "Stanley Kubrick married her.", "", True),
-        ("Kubrick's wife was Ruth", "Stanley Kubrick married Toba.", "Who was Kubrick married to?", False),
-        ('It is "Heroes"', "It is “Heroes”.", "", True),
-        ("O'Brien wrote it", "It is by O’Brien.", "", True),
-        ("It hangs in the Musée d'Orsay", "It hangs in the Musée d'Orsay.", "", True),
-        ("They met in a café", "They met.", "", True),  # é begins no name
-        ("Он родился в Москве", "Она пела.", "", False),
-        ("Он родился в Москве в 1900 году", "В Москве он родился.", "", True),
-        ("它是首都", "北京。", "", True),  # a script without capitals tells no names
-        ("它建于 1900 年", "它建于 1800 年。", "", False),
-    ],
-)
-def test_a_passage_supports_a_fragment_by_its_new_names_and_numbers(fragment, passage, question, supported) -> None:
-    assert supports_fragment(fragment, passage, question) is supported
-
-
-@pytest.mark.parametrize(
-    ("fragment", "terms"),
-    [
-        ("It's the 21st of May", ["21st", "May"]),
-        ("He left Canada and the U.S. in 1,234 days", ["Canada and the U.S.", "1,234"]),
-        ("the iPhone and 3D films", ["iPhone", "3D"]),
-        ("naïve Élodie and Ödön von Horváth", ["Élodie and Ödön von Horváth"]),
-        ('"A. wegeneri" is small', []),
-    ],
-)
-def test_the_terms_of_a_fragment_are_whole_words(fragment, terms) -> None:
-    assert claim_terms(fragment) == terms
-
-
 def test_precision_is_the_share_of_marks_whose_reference_supports_their_fragment() -> None:
     assert citation_precision("Warsaw [1]. The Seine [2]. The Seine [1].", REFERENCES, "") == pytest.approx(2 / 3)
     assert citation_precision("Warsaw [1][2].", REFERENCES, "") == 0.5
@@ -206,20 +156,6 @@ def test_recall_does_not_count_conclusions(end: str) -> None:
 
 def test_recall_counts_what_is_said_of_the_answer_to_a_step() -> None:
     assert citation_recall("The answer to the first question is Warsaw. A guess: Paris.", REFERENCES, "") == 0
-
-
-@pytest.mark.parametrize(
-    ("fragment", "sentence"),
-    [
-        ("Joyce was born in Dublin", "He was born in Dublin in 1882."),
-        ("He wrote Ulysses", "Joyce wrote Ulysses."),
-        ("it is about a day", "It tells of one day."),
-        ("nothing whatever", None),
-    ],
-)
-def test_the_sentence_behind_a_fragment_holds_most_of_it(fragment, sentence) -> None:
-    passage = "Joyce wrote Ulysses. He was born in Dublin in 1882. It tells of one day."
-    assert supporting_sentence(fragment, passage) == sentence
 
 
 def test_the_numbers_of_a_list_are_neither_sentences_nor_names():

@@ -47,10 +47,23 @@ def test_where_a_quote_stands(quote: str, sentences: str | None):
         ("Brenka Ostal was born in 1911.", "1911", False),  # too short to say anything
         ("The Red Barge was painted by a woman.", "She never left the town", False),  # names neither side
         ("she never left the town.", "She never left the town", True),
+        ("Brenka Ostal was born on May 3, 1911.", "Brenka Ostal (3 May 1911 – 1987)", True),
+        ("Brenka Ostal was born on 5 March 1911.", "Brenka Ostal (3 May 1911 – 1987)", False),
+        ("Ostal and Orvane", "In 1934 she moved to Orvane", True),  # two names, each by itself
+        ("Tarn and Orvane", "In 1934 she moved to Orvane", False),
     ],
 )
 def test_what_a_quote_proves(fact: str, quote: str, proven: bool):
     assert (proving_sentences(fact, quote, TITLE, TEXT, QUESTION) is not None) is proven
+
+
+@pytest.mark.parametrize(
+    ("value", "proven"), [("3.5", True), ("5.3", False), ("35", False), ("-12", True), ("12", False), ("7%", True)]
+)
+def test_a_quote_proves_numbers_by_their_value(value: str, proven: bool):
+    text = "The deck of Heron Bridge weighs 3.5 tonnes at -12 degrees, and 7% of it is steel."
+    fact = f"The deck of Heron Bridge has {value}."
+    assert (proving_sentences(fact, text, "Heron Bridge", text, "What is it?") is not None) is proven
 
 
 def test_a_quotation_mark_before_a_word_is_no_genitive():

@@ -74,6 +74,9 @@ def test_they_are_dspys_exact_match_and_hotpot_f1(answer: str, golds: list[str])
         ("in the United States of America", "the United States", True, True),
         ("Alfred", "Alfred Nobel", False, False),
         ("anything", "the", False, False),
+        ("the 1982–83 season", "1982-83", True, True),
+        ("by Scarlett O’Hara", "O'Hara", True, True),
+        ("Paris — the capital", "Paris", True, True),
     ],
 )
 def test_cover_exact_match(answer: str, gold: str, words: bool, characters: bool) -> None:
