@@ -31,9 +31,8 @@ class DraftAnswer(QuestionInputs):
     supported_answer: str = dspy.OutputField(
         desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
     )
-    recalled: str = dspy.OutputField(
-        desc="what you recall of the missing facts, one or two sentences, only to search with; empty if nothing"
-    )
+    missing: str = dspy.OutputField(desc="a question for each missing fact, with the names that are known; may be empty")
+    recalled: str = dspy.OutputField(desc="what you recall of them, only to search with; empty if nothing")
 
 
 class RecallPassage(dspy.Signature):

@@ -47,7 +47,8 @@ class Draft:
 
     Attributes:
         answer: with its facts and their references; None while one is missing.
-        external, internal: the question with the facts, and also with what the LM recalls, if it recalls something.
+        external: the question, these facts, and questions for those that are missing.
+        internal: the question, these facts, and what the LM recalls; the external one where that is nothing.
     """
 
     answer: CitedAnswer | None
@@ -83,7 +84,7 @@ class QueryBlending(StepModule):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
         facts, recalled = (content_of(without_marks(text), guesses=False) for text in (reply.facts, reply.recalled))
-        external = self.blend(question, facts)
+        external = self.blend(question, f"{facts} {text_or_none(reply.missing) or ''}")
         return Draft(told, external, self.blend(question, f"{facts} {recalled}") if recalled else external)
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:

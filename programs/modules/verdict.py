@@ -127,9 +127,8 @@ def holds(passage: Passage, answer: str) -> bool:
 def sentence_with(answer: str | None, passage: Passage | None, query: str) -> str | None:
     """Return the sentence of the passage that tells the answer to the query; None if no passage holds an answer.
 
-    An answer that no single sentence holds, be it with the title, gives the whole text.
+    An answer that no single sentence holds gives the whole text.
     """
     if not answer or passage is None or not holds(passage, answer):
         return None
-    told = telling_sentence(query, answer, passage.title, passage.text)
-    return told if told and holds(passage.model_copy(update={"text": told}), answer) else passage.text
+    return telling_sentence(query, answer, passage.title, passage.text) or passage.text

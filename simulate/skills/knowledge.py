@@ -76,6 +76,7 @@ def draft_answer(asked: Asked) -> Values:
     return {
         "facts": tell(asked, [step for step in steps if step.answer]),
         "supported_answer": reviewed["answer"] or "",
+        "missing": "" if reviewed["supported"] else " ".join(step.query for step in steps if not step.answer),
         "recalled": " ".join(_write(step.query, step.answer) for step in others) if recalls else "",
     }
 
