@@ -83,7 +83,8 @@ class QueryBlending(StepModule):
         if told and not is_closed(told[0]) and not any(stands_in(one.shown(), told[0]) for one in told[2]):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
-        facts, recalled = (content_of(without_marks(text), guesses=False) for text in (reply.facts, reply.recalled))
+        facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
+        recalled = content_of(reply.recalled, guesses=False)
         external = self.blend(question, f"{facts} {text_or_none(reply.missing) or ''}")
         return Draft(told, external, self.blend(question, f"{facts} {recalled}") if recalled else external)
 
