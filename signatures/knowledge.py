@@ -27,12 +27,14 @@ class DraftAnswer(QuestionInputs):
     """
 
     passages: list[str] = passages_field()
-    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any; no guesses")
+    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
+    missing: str = dspy.OutputField(
+        desc="a question for each missing fact, with the names that are known; empty when none is missing"
+    )
+    recalled: str = dspy.OutputField(desc="what you recall of these, no guesses, only to search with; may be empty")
     supported_answer: str = dspy.OutputField(
         desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
     )
-    missing: str = dspy.OutputField(desc="a question for each missing fact, with the names that are known; may be empty")
-    recalled: str = dspy.OutputField(desc="what you recall of them, only to search with; empty if nothing")
 
 
 class RecallPassage(dspy.Signature):
