@@ -23,7 +23,7 @@ from ..signatures.knowledge import (
 )
 from .majority import rollout_of, usable, winner
 from .modules.answers import CitedAnswer, cited_answer
-from .modules.knowledge import Draft, Filtered, KnowledgeFilter, QueryBlending
+from .modules.knowledge import Filtered, KnowledgeFilter, QueryBlending
 from .program import MethodSettings, Program, answered
 from .references import distinct
 from .tree import Node, ReasoningTree
@@ -163,20 +163,16 @@ class BlendFilter(Program):
         return self.draft(question, answer_style) if self.drafts else (self.augment(question, answer_style), None)
 
     def draft(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
-        """Return what each query of the drafts finds, and the answer of one in which no fact is missing.
-
-        Of several samples, and of a paragraph, none ends the question.
-        """
-        queries, may_end = self.settings.queries, self.settings.samples == 1 and answer_style != "long"
-        found: dict[Query, Knowledge] = {"original": self.find(question)}
-        knowledge, draft = found["original"], Draft(None, question, question)
+        """Return what each query of a draft finds, and its answer if no fact is missing; of several samples, none."""
+        queries, knowledge = self.settings.queries, self.find(question)
+        found: dict[Query, Knowledge] = {"original": knowledge}
         for _ in range(self.settings.hops):
             draft = self.query_blending.drafted(question, answer_style, knowledge.passages)
-            if (may_end and draft.answer) or draft.external == knowledge.query:
+            if draft.answer and self.settings.samples == 1:
+                return found, draft.answer
+            if draft.external == knowledge.query:
                 break
             found["external"] = knowledge = self.find(draft.external)
-        if may_end and draft.answer:
-            return found, draft.answer
         if "internal" in queries and draft.internal != draft.external:
             found["internal"] = self.find(draft.internal)
         return {query: found[query] for query in queries if query in found} or found, None

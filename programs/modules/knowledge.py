@@ -12,7 +12,7 @@ from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import stands_in, without_marks
+from ...metrics import all_stand_in, stands_in, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import (
@@ -26,7 +26,7 @@ from ..demonstrations import Judgement, note
 from ..evidence import Evidence
 from ..references import numbered
 from .answers import CitedAnswer
-from .reviews import supported_answer, told_by
+from .reviews import NOTHING_MISSING, supported_answer, told_by
 from .step_module import StepModule
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
@@ -46,7 +46,7 @@ class Draft:
     """What the passages of a question tell of its answer, and two queries for what they lack.
 
     Attributes:
-        answer: with its facts and their references; None while one is missing.
+        answer: with its facts and their references; None while one is missing, and where no passage names it.
         external: the question, these facts, and questions for those that are missing.
         internal: the question, these facts, and what the LM recalls; the external one where that is nothing.
     """
@@ -75,18 +75,19 @@ class QueryBlending(StepModule):
             self.recall = dspy.Predict(RecallPassage)
 
     def drafted(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> Draft:
-        """Return what the passages tell; guesses stand in neither query."""
+        """Return what the passages tell; guesses stand in neither query, an answer that is said to be told does."""
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
         answer = supported_answer(reply.supported_answer, answer_style)
         piece = Evidence(analysis=reply.facts, answer=answer or "", passages=tuple(shown_of(passages, reply)))
-        told = told_by(piece, question) if answer else None
-        if told and not is_closed(told[0]) and not any(stands_in(one.shown(), told[0]) for one in told[2]):
+        told = told_by(piece, question) if answer and answer_style != "long" else None
+        if told and not is_closed(told[0]) and not all_stand_in(" ".join(one.shown() for one in told[2]), told[0]):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
         facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
-        recalled = content_of(reply.recalled, guesses=False)
-        external = self.blend(question, f"{facts} {text_or_none(reply.missing) or ''}")
-        return Draft(told, external, self.blend(question, f"{facts} {recalled}") if recalled else external)
+        missing, recalled = ("" if NOTHING_MISSING.fullmatch(one) else one for one in (reply.missing, reply.recalled))
+        external = self.blend(question, f"{facts} {text_or_none(missing) or ''}")
+        known = content_of(recalled, guesses=False)
+        return Draft(told, external, self.blend(question, f"{facts} {known}") if known else external)
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
         """Return the question with the reasoning and answer that the passages lead to."""

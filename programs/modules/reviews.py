@@ -37,7 +37,7 @@ _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
     "evidence": FuseEvidence,
 }
 
-_NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None of the passages says where"
+NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None of the passages says where"
     r"(?=(\W*))\1(?:(?:nothing|none|null|nil|n/?a|empty|no|all (?:the )?(?:needed )?facts)\b"
     r"(?: (?:else|more|other|further|missing|needed|required|facts?|information|is|are|known|there|given|found))*"
     r"(?:(?: ?[.;:,–—]| -| \()(?!\s*but\b).*)?)?\W*",
@@ -77,7 +77,7 @@ class PathReview(StepModule):
             passages=numbered(passages),
         )
         answer = supported_answer(reply.supported_answer, answer_style)
-        complete = _NOTHING_MISSING.fullmatch(reply.next_query)
+        complete = NOTHING_MISSING.fullmatch(reply.next_query)
         query = None if complete else query_or_none(reply.next_query)
         supported = answer is not None and complete is not None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
