@@ -13,6 +13,7 @@ from ..retrieval import Passage
 from ..signatures.chain_of_query import PlannedStep
 from .chain_search import ChainSearch, Feedback, Help
 from .filled_queries import filled_in, replaced
+from .modules.chain_of_query import guessed
 from .modules.verdict import Verdict
 from .references import distinct, without_copies
 from .tree import Node
@@ -116,17 +117,22 @@ class FilledSearChain(ChainSearch):
         return [helped, *(self.tree.nodes[one.id] for one in regrown)]
 
     def revise(self, branch: list[Node], feedback: Feedback) -> list[Node]:
-        """Ask for another way where nothing was found; return the old branch where the LM has none."""
+        """Ask for another way where nothing was found; return the old branch where the LM has none.
+
+        A new plan may repeat a step that is sure: its answer stands.
+        """
         node, parent = feedback.node, self.tree.parent(feedback.node)
+        solved = self.tree.path_to(parent)
+        sure = {one.query for one in solved if one.answer and one.id not in guessed(solved)}
         tried = list(dict.fromkeys(one.query for one in self.tree.nodes if one.stance is not None))
         rest = self.program.revised_chain(
             **self.asked,
-            solved=self.tree.path_to(node)[:-1],
+            solved=solved,
             node=node,
             later=self.nodes_after(node, branch),
             tried=tried,
         )
-        if not rest or filled_in(self.tree, parent, rest[0].query).casefold() in map(str.casefold, tried):
+        if not rest or filled_in(self.tree, parent, rest[0].query).casefold() in {*map(str.casefold, {*tried} - sure)}:
             return branch
         return self.grow(parent, rest, self.next_round(), replaces=node.id)
 

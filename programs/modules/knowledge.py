@@ -79,12 +79,12 @@ class QueryBlending(StepModule):
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
         answer = supported_answer(reply.supported_answer, answer_style)
         piece = Evidence(analysis=reply.facts, answer=answer or "", passages=tuple(shown_of(passages, reply)))
-        told = told_by(piece, question) if answer and answer_style != "long" else None
+        missing, recalled = ("" if NOTHING_MISSING.fullmatch(one) else one for one in (reply.missing, reply.recalled))
+        told = told_by(piece, question) if answer and not missing and answer_style != "long" else None
         if told and not is_closed(told[0]) and not all_stand_in(" ".join(one.shown() for one in told[2]), told[0]):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
         facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
-        missing, recalled = ("" if NOTHING_MISSING.fullmatch(one) else one for one in (reply.missing, reply.recalled))
         external = self.blend(question, f"{facts} {text_or_none(missing) or ''}")
         known = content_of(recalled, guesses=False)
         return Draft(told, external, self.blend(question, f"{facts} {known}") if known else external)

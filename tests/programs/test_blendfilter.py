@@ -272,6 +272,7 @@ def test_no_guess_and_nothing_that_is_not_told_is_searched_for(ask, draft, queri
         ("It is text of A [1].", "text of A", "short", 1, True),
         ("They are text of A [1] and text of B [2].", "text of A and text of B", "short", 1, True),
         ("It is text of A [1].", "yes", "yes-no", 1, True),
+        ("It is text of A [1].", "text of A Where is B?", "short", 1, False),  # a fact is missing
         ("It is text of A [1].", "Ulm", "short", 1, False),  # no passage names it
         ("It is text of A.", "text of A", "short", 1, False),
         ("It is in Ulm [1].", "yes", "yes-no", 1, False),  # the mark is false
@@ -282,7 +283,8 @@ def test_no_guess_and_nothing_that_is_not_told_is_searched_for(ask, draft, queri
     ],
 )
 def test_the_first_answer_ends_the_question_where_passages_support_it(ask, facts, answer, style, samples, ends):
-    reply = judging(facts=facts, supported_answer=answer)
+    answer, missing, _ = answer.partition(" Where is B?")
+    reply = judging(facts=facts, supported_answer=answer, missing=missing)
     ran = ask(reply, preset="best", style=style, samples=samples)
     assert (ran.calls == ["facts(A+B)"]) == ends
     if ends:
