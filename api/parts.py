@@ -78,7 +78,8 @@ class Parts:
     @cached_property
     def lm(self) -> dspy.LM:
         """Return the LM that ``--lm`` names: simulated, recorded, or any that DSPy knows."""
-        name, temperature = self.settings.lm, self.settings.temperature or None
+        name, given = self.settings.lm, self.settings.temperature
+        temperature = None if given == "none" else given or None
         if name == "simulated" and self.settings.api_base and "lm" not in self.settings.model_fields_set:
             raise QuestreeError(
                 "--api-base is the address of an LM, and none is named: --lm openai/MODEL. Without it the simulated LM "
@@ -239,11 +240,11 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
         _keep_from_proxies(settings.api_base)
         # Local servers ask for no key, but the client does.
         server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
-    greedy = 0.0 if takes_temperature(settings.lm) else None
+    given, takes_one = None if settings.temperature == "none" else settings.temperature, takes_temperature(settings.lm)
     try:
-        return dspy.LM(
+        lm = dspy.LM(
             settings.lm,
-            temperature=settings.temperature or greedy,
+            temperature=given if given or takes_one else None,
             timeout=settings.timeout or TIMEOUT,
             max_tokens=settings.reply_tokens,
             num_retries=RETRIES if settings.retries is None else settings.retries,
@@ -251,6 +252,9 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
         )
     except LMConfigurationError as error:
         raise QuestreeError(f"--lm {settings.lm} cannot be asked so: {error}") from None
+    if given and given != 1 and not takes_one:
+        raise QuestreeError(f"--lm {settings.lm} takes no temperature. Leave --temperature out, or give none.")
+    return lm
 
 
 def _keep_from_proxies(address: str) -> None:

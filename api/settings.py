@@ -9,7 +9,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -58,10 +58,11 @@ class RunSettings(RunPolicy, BaseSettings):
     """A DSPy model name, 'simulated', or 'recorded:FILE'."""
     api_base: str | None = None
     """Address of an OpenAI-compatible server, ending in /v1. Default: what DSPy knows of the model."""
-    temperature: float = Field(default=0.0, ge=0, le=2)
-    """Temperature that the LM replies at; 0 is greedy decoding. What a program samples has its own."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["none"] = 0.0
+    """Temperature that the LM replies at; 0 is greedy decoding, and none sends no temperature. What a program samples
+    has its own."""
     reply_tokens: int | None = Field(default=None, ge=1)
-    """Tokens that a reply of the LM may have. Default: the model's own."""
+    """Tokens that a reply of the LM may have. Default: 4,096, or 16,000 of a model that is known to reason."""
     adapter: Literal["chat", "json", "xml", "baml"] = "chat"
     """DSPy's adapter, which gives prompts and replies their form: chat, json, xml or baml."""
     retriever: str | None = None

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ..common.text import dollars
 from ..lm.spent import Spent, total
-from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stands_in
+from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stand_among
 from ..metrics.found_passages import normalise_title, passage_names
 from ..programs.basis import is_closed
 from .records import Record
@@ -227,7 +227,7 @@ def is_grounded(record: Record) -> bool:
         cited = [one for one, name in named if name in passages or normalise_title(one.title) in titles]
     if not record.answer or is_closed(record.answer):
         return by_passages and bool(cited)
-    return any(stands_in(f"{one.title} {one.text}", record.answer) for one in cited)
+    return stand_among([f"{one.title} {one.text}" for one in cited], record.answer)
 
 
 def cost_of(spent: Spent) -> str:

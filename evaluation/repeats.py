@@ -13,6 +13,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..lm.models import is_served
 from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
@@ -25,6 +26,7 @@ from .records import ScoreFunction, checked_metrics
 from .run import Answerers, Progress
 from .tracking import OFF, Tracking
 
+_GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature has one of its own
 _APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
 
 
@@ -101,7 +103,7 @@ def repeat(
     lm, program = dspy.settings.lm, checked_program(program)
     if count < 2:
         raise QuestreeError(f"{count} repeats: give two or more.")
-    if any(one is None or not one.kwargs.get("temperature") for one in lms_of(program)):
+    if any(one is None or one.kwargs.get("temperature") in _GREEDY[is_served(one)] for one in lms_of(program)):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
     metrics, place = checked_metrics(metrics, examples), None if out is None else Path(out)
     how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}

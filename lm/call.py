@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -11,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError
+from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError, LMServerError
 from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
@@ -23,6 +24,7 @@ from .failure import (
     PASSING,
     CallFailedError,
     Cause,
+    address_of,
     cause_of,
     first_line,
     overflows,
@@ -33,13 +35,13 @@ from .failure import (
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .kept_replies import keyed_by_server
 from .limits import check_deadline, deadline, limits, time_left
-from .models import is_served
+from .models import facts_of, is_served
 from .parallel import APART, within
 from .progress import can_send, check_followed, listener, told_call
-from .replies import fault_of, finish_reason, replies_of, stored_lm
+from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import REPLY_TOKENS, Drop, fit, options_of, reply_tokens, shorten
+from .window import Drop, fit, options_of, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
@@ -47,9 +49,13 @@ RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would retur
 SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
-_LEAST_REASONING = 16_000  # tokens of a reply, its reasoning included: DSPy lets such an LM have no fewer
+LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
 _SAMPLING = "questree_sampling"  # a setting of DSPy's goes where its LM goes
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
+
+# How servers name an option that they refuse; of the last, only our default is left out.
+_NAMES = {"temperature": r"temperature|top_p", "stream": r"\bstream", "max_tokens": r"max_(\w+_)?tokens|the completion"}
+_refused = set[tuple[str, str, str]]()  # address and model of an LM, and what its server refused
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +77,8 @@ def call(
     - a reply that broke off, or that a filter ended: likewise;
     - a reply that was cut at the token limit: also with twice the room;
     - no reply (429, 5xx, a broken connection, a timeout): the same request after a wait;
-    - a prompt that the server finds too long: with a passage less, or with the only passage halved.
+    - a prompt that the server finds too long: with a passage less, or with the only passage halved;
+    - a temperature, a stream or our bound of the reply that the server refuses by name: without, from then on.
 
     Args:
         predict: the predictor.
@@ -97,12 +104,14 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
     """Sample each reply in the block: of the configured LM, and of one that a predictor has for itself.
 
     Args:
-        temperature: above 0; a model that takes none samples at its own.
+        temperature: above 0; a model that takes none samples at its own, and a warning says so.
         rollout: tells the replies from those to the same prompts in other runs, which the client's cache holds.
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None:
         bound_replies(lm)  # its copies have its connections
+        if not takes_temperature(str(lm.model)):
+            _tell_own_temperature(str(lm.model))
     with dspy.context(lm=None if lm is None else lm.copy(**_taken(how, lm)), **{_SAMPLING: how}):
         yield
 
@@ -131,6 +140,8 @@ class _Call:
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
         self.spent, self.dropped = list[Spent](), list[Dropped]()
+        known = [] if is_replayed() else [name for name in _NAMES if (address_of(lm), lm.model, name) in _refused]
+        self.without, self.sent = set(known), set[str]()  # options that requests leave out; that the last one had
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -146,6 +157,8 @@ class _Call:
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
                 except LMError as error:
+                    if self.is_refused(error):
+                        continue
                     if overflows(error):
                         self.shorten(error)
                     else:
@@ -164,19 +177,23 @@ class _Call:
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
         settings = {"adapter": self.adapter, "trace": trace}
-        if dspy.settings.send_stream and not can_send():
+        streams = "stream" not in self.without
+        if dspy.settings.send_stream and not (can_send() and streams):
             settings["send_stream"] = None
-        if self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
+        if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
+        config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
         try:
             with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
-                given = {"lm": lm, "config": self.config, "demos": demos, **inputs}
+                given = {"lm": lm, "config": config, "demos": demos, **inputs}
                 if on_loop():
                     without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
                     reply = within(seconds, partial(self.predict, **given), without_thread)
                 else:  # on a thread, the connection keeps to the time
                     reply = self.predict(**given)
+            if lm.history and not lm.history[-1].get("outputs"):
+                raise LMServerError("no reply: it has no choices", model=lm.model)
         except AdapterParseError:
             self.refuse_partial(lm)
             raise
@@ -203,14 +220,37 @@ class _Call:
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 
+    def asked(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
+        """Return the options of a request: those of the call without what the server refuses, and a largest reply."""
+        options = {**self.lm.kwargs, **self.predict.config, **self.config}
+        sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
+        is_unbounded = not self.max_tokens and (is_stored or is_served(self.lm))
+        had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
+        self.sent = {name for name in had if had[name]} - self.without
+        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent
+        return config | ({"max_tokens": self.room} if "max_tokens" in self.sent else {})
+
+    def is_refused(self, error: LMError) -> bool:
+        """Return whether the server refuses, by its name, an option of the last request; further ones are without."""
+        refuses = cause_of(error) == "refused" or error.status in (500, 501)
+        named = {name for name in self.sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
+        named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
+        self.without |= named
+        if not is_replayed():
+            ask_without(self.lm, *named)
+        if "temperature" in named:
+            _tell_own_temperature(str(self.lm.model))
+        return bool(named)
+
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that is not whole, even if it can be parsed."""
-        end = finish_reason(lm.history[-1].get("response")) if lm.history else None
-        if end == "length":
-            least = REPLY_TOKENS if takes_temperature(str(self.lm.model)) else _LEAST_REASONING
-            raise _CutReplyError(self.max_tokens or least)
-        if end in ("content_filter", "error"):
-            raise _PartialReplyError("the server ended the reply before it was whole: a filter, or a fault of its own")
+        said = finish_reason(lm.history[-1].get("response")) if lm.history else None
+        if (end := end_of(said)) == "length":
+            raise _CutReplyError(self.max_tokens or self.room)
+        if end == "content_filter":
+            raise _PartialReplyError(
+                f"the server ended the reply before it was whole: a filter, or a fault of its own ({said})"
+            )
 
     def ask_for_another(self, error: AdapterParseError | _PartialReplyError) -> None:
         """Change the request so that another reply can come; the same request would return the same one.
@@ -224,10 +264,11 @@ class _Call:
         # the retries of two samples differ as well: each sample has a rollout of its own
         another = {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
         self.config |= _taken(another, self.lm)
+        self.without.add("stream")  # some tell less of a reply in a stream
         if isinstance(error, _CutReplyError):
             self.cut = error
             name = "max_completion_tokens" if self.lm.kwargs.get("max_completion_tokens") else "max_tokens"
-            self.config[name] = 2 * error.max_tokens
+            self.config[name] = int(max(min(2 * error.max_tokens, self.window // 2), error.max_tokens))
 
     def shorten(self, error: LMError) -> None:
         """Take a passage out of the request, because the server found it too long."""
@@ -262,6 +303,18 @@ class _Call:
         """Return how many tokens the reply may have, if that is bounded."""
         return reply_tokens({**self.lm.kwargs, **self.predict.config, **self.config})
 
+    @property
+    def room(self) -> int:
+        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is cut."""
+        facts = facts_of(str(self.lm.model))
+        most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
+        return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
+
+    @property
+    def window(self) -> float:
+        """Return the tokens of a prompt and its reply; infinity if they are not known."""
+        return limits().window or facts_of(str(self.lm.model)).get("max_input_tokens") or inf
+
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
         *_, messages = self.shown()
@@ -281,22 +334,32 @@ class _Call:
         return {"messages": [[str(one["role"]), str(one["content"])] for one in messages], "options": options}
 
 
+def ask_without(lm: dspy.BaseLM, *options: str) -> None:
+    """Send an LM no such option from now on, as its server refuses it: ``temperature``, ``stream``, ``max_tokens``."""
+    _refused.update((address_of(lm), str(lm.model), option) for option in options)
+
+
 @lru_cache(maxsize=64)
 def takes_temperature(model: str) -> bool:
-    """Return whether the model may be sent a temperature: OpenAI's reasoning models refuse all but their own."""
+    """Return whether the model may be sent a temperature: DSPy knows some that refuse all but their own."""
     try:
         dspy.LM(model, temperature=0.5)
     except LMConfigurationError:
         return False
     except ValueError:  # the name of an LM of another class, which DSPy's would not take
         return True
-    return True
+    return facts_of(model).get("supports_sampling_params") is not False
 
 
 def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
-    """Return those options of a call that the LM takes."""
+    """Return those options of a call that the LM's model takes; what its server refuses is left out of requests."""
     refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
     return {name: value for name, value in config.items() if name not in refused}
+
+
+@lru_cache
+def _tell_own_temperature(model: str) -> None:
+    logger.warning("%s takes no temperature: it replies, and samples are drawn, at its own.", model)
 
 
 class _PartialReplyError(Exception):

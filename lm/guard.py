@@ -17,9 +17,6 @@ _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped b
 _LESS = re.compile("<")
 _KEY = re.compile(r"""["']\s*(\w[\w -]{0,63}?)\s*["']\s*:""")
 _BRACES = str.maketrans("{}`", "()'")
-_PART = r"(?:thought|tool_name|tool_args|observation)_\d+"
-_TURN = re.compile(rf"(?m)^(\[\[ ## {_PART} ## \]\]|</?{_PART}>)$")  # DSPy's markers, by the chat and the XML adapter
-_WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `ReAct.ask` guards the texts in it
 
 ADAPTERS: dict[str, type[dspy.Adapter]] = {
     "chat": dspy.ChatAdapter,
@@ -74,9 +71,8 @@ def guarded(inputs: dict[str, Any], signature: type[dspy.Signature], adapter: ds
     input can be read. ``JSONAdapter`` takes the first object in a reply: in inputs, braces become parentheses, and no
     word is a key. `ChatAdapter` of ours takes an object that is the whole reply: in inputs, no key is a field's name.
     """
-    texts = {name: value for name, value in inputs.items() if name not in _WITH_MARKERS}
-    safe: dict[str, Any] = changed_texts(texts, _guard(adapter, {*signature.fields, *texts}))
-    return inputs | safe
+    safe: dict[str, Any] = changed_texts(inputs, _guard(adapter, {*signature.fields, *inputs}))
+    return safe
 
 
 def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
@@ -100,8 +96,6 @@ def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[d
     def shown(name: str, value: Any) -> Any:
         if value is None:
             return "null"
-        if name in _WITH_MARKERS and isinstance(value, str):
-            return "".join(text if _TURN.fullmatch(text) else guard(text) for text in _TURN.split(value))
         escaped = name in outputs and (is_chat or outputs[name].annotation is str or not isinstance(value, str))
         return changed_texts(value, neutralise if escaped else guard)  # the adapters escape most of what is replied
 

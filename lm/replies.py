@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -25,12 +26,31 @@ def replies_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return replies
 
 
+NATIVE = "native_finish_reason"  # LiteLLM's name for a server's own word, where it knows another one
+_TOOLS = {"tool_call", "tool_calls", "function_call"}  # DSPy's words for an end by a tool
+_WHOLE = {"", "none", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "tool_use"}
+_CUT = re.compile(r"(model_)?length|max_(\w+_)?tokens|.*context_window\w*")  # Mistral, Anthropic, Gemini, Databricks
+
+
+def end_of(word: Any) -> str:
+    """Return the end that a server's word means: an end by a tool, else ``stop``, ``length`` or, of a reply that is not
+    whole for any other reason, ``content_filter``.
+    """
+    said = "" if word is None else str(word).strip().casefold()
+    if said in _TOOLS:
+        return said
+    return "stop" if said in _WHOLE else "length" if _CUT.fullmatch(said) else "content_filter"
+
+
 def finish_reason(response: Any) -> str | None:
     """Return why a reply ended, as its server says."""
     if hasattr(response, "finish_reason"):
-        return str(response.finish_reason)
+        first = ((response.provider_data or {}).get("choices") or [{}])[0]
+        native = first.get(NATIVE) if response.finish_reason == "content_filter" else None
+        return str(native or response.finish_reason)
     choices = getattr(response, "choices", None)
-    return str(choices[0].finish_reason) if choices else None
+    native = choices and (getattr(choices[0], "provider_specific_fields", None) or {}).get(NATIVE)
+    return str(native or choices[0].finish_reason) if choices else None
 
 
 def fault_of(error: LMError) -> Fault:
@@ -64,9 +84,11 @@ class _StoredEngine:
         reply = self.replies.pop(0)
         parts = [TextPart(str(reply.get("text") or ""))]
         thoughts = [ThinkingPart(str(reply["reasoning"]))] if reply.get("reasoning") else []
-        finish: Any = reply.get("finish") if reply.get("finish") in get_args(FinishReason) else "stop"
+        said, end = reply.get("finish"), end_of(reply.get("finish"))
+        finish: Any = end if end in get_args(FinishReason) else "stop"
+        told = {"choices": [{NATIVE: said}]}
         message = Message.assistant([*thoughts, *parts])
-        return Response(id=None, model=request.model, message=message, finish_reason=finish, usage=Usage())
+        return Response(None, request.model, message, finish_reason=finish, usage=Usage(), provider_data=told)
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
-from math import fsum
+from math import ceil, fsum
 from operator import attrgetter, mul
 from secrets import randbits
 from typing import Any
@@ -152,8 +152,8 @@ def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
     """
     usage = entry.get("usage") or {}
     texts_in, texts_out = _texts(entry.get("messages") or entry.get("prompt")), _texts(entry.get("outputs"))
-    given = [min(usage.get(name) or 0, _MOST_TOKENS) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    tokens_in, tokens_out, both = given
+    told = [counted(usage.get(name)) or 0 for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    tokens_in, tokens_out, both = told
     cost, is_estimate = (entry.get("cost") or 0.0) if usage else 0.0, False
     if not (cached or (tokens_in and tokens_out)):
         guessed_out = tokens_out or _estimate(texts_out)
@@ -171,6 +171,14 @@ def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
         cost=cost,
         estimated=is_estimate,
     )
+
+
+def counted(told: Any) -> int | None:
+    """Return the count that a server tells, also as 12.0 or "12"; None for what is no count, as -1 or "unknown"."""
+    with suppress(TypeError, ValueError):
+        number = told if isinstance(told, int) else float(told)
+        return None if isinstance(told, bool) or not number >= 0 else ceil(min(number, _MOST_TOKENS))
+    return None
 
 
 def _prices(model: str) -> tuple[float, float]:

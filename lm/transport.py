@@ -3,12 +3,12 @@
 DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, or one of which a byte
 comes now and then.
 
-DSPy takes a word for the end of a reply that it does not know for "stop", also where the reply was cut or broke off. Of
-an error, its client shows the message where OpenAI puts it, and nothing else. Others put it in other places:
-Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a list. A prompt that is too long
-could not be told from any other.
+What a server sends is put into OpenAI's words. DSPy takes an end that it does not know for "stop", also where a reply
+was cut or broke off; throws a reply away for a count that is none; takes no choices for an empty reply; and finds
+nothing in a whole reply where it asked for a stream. Of an error, it shows the message where OpenAI puts it. Mistral,
+MLC and vLLM of 2025 put it beside the code, FastAPI under ``detail``, Gemini into a list.
 
-What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone.
+What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone, and read as LiteLLM reads it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ import dspy
 
 from ..common.forks import renew_in_forks
 from .limits import time_left
-from .spent import note_sent
+from .replies import NATIVE, end_of
+from .spent import counted, note_sent
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
+errors: Any = import_module("dspy._vendor.lm15.errors")
 
 _CONNECTIONS = 512
 LARGEST_REPLY = 8 << 20  # bytes: some two million tokens
 
-_CUT = re.compile(rb'("finish_reason"\s*:\s*)"(?:model_length|max_tokens|MAX_TOKENS)"')  # Mistral, Anthropic, Gemini
-_BROKEN = re.compile(rb'("finish_reason"\s*:\s*)"error"')  # Mistral, OpenRouter
-_SECOND = re.compile(rb'"index"\s*:\s*1\b')
+_STREAMED = re.compile(rb'"stream"\s*:\s*true')  # in a message, the quotation marks have backslashes
+_PIECE = 8192  # characters: DSPy reads no longer line of a stream than 64 KB
 _SHOWN = 500  # characters of an error's body, if it has no message
 
 
@@ -73,7 +74,7 @@ class BoundedTransport(transports.StdlibTransport):
     def stream(self, request: Any) -> Any:
         """Send the request; return its response."""
         response = super().stream(request)
-        response._chunks = _read(_Body(response.status), response._chunks)
+        response._chunks = _read(_Body(request, response), response._chunks)
         return response
 
     def _open(self, *given: Any, connect_timeout: float, **more: Any) -> Any:
@@ -132,15 +133,17 @@ class BoundedAsyncTransport(transports.StdlibAsyncTransport):
     async def _do_stream(self, request: Any) -> Any:
         """Send the request; return its response."""
         response = await super()._do_stream(request)
-        response._chunks = _read_async(_Body(response.status), response._chunks)
+        response._chunks = _read_async(_Body(request, response), response._chunks)
         return response
 
 
 class _Body:
     """What a server sends: of a largest size, and in OpenAI's words, by which DSPy reads it."""
 
-    def __init__(self, status: int) -> None:
-        self._is_whole, self._is_error, self._size, self._held = False, status >= 400, 0, list[bytes]()
+    def __init__(self, request: Any, response: Any) -> None:
+        self._response, self._is_error = response, response.status >= 400
+        self._is_chat, self._is_streamed = "/chat/completions" in request.url, bool(_STREAMED.search(request.body))
+        self._is_whole, self._is_begun, self._size, self._held = False, False, 0, list[bytes]()
 
     def add(self, piece: bytes) -> bytes:
         """Take a piece; return the lines that are whole now.
@@ -157,12 +160,44 @@ class _Body:
             return b""
         lines, end, rest = b"".join(self._held).rpartition(b"\n")
         self._held = [rest]
-        return _with_known_ends(lines + end)
+        return b"".join(map(self._line, (lines + end).splitlines(keepends=True)))
 
     def rest(self) -> bytes:
-        """Return what is left at the end."""
+        """Return what is left at the end.
+
+        Raises:
+            ProviderError: if it is an error in place of a stream.
+        """
         rest = b"".join(self._held)
-        return _as_openai_says(rest) if self._is_error else _with_known_ends(_with_one_choice(rest))
+        if self._is_error:
+            return _as_openai_says(rest)
+        if not self._is_whole:
+            return self._line(rest)
+        said = _object(rest)
+        if said is None:
+            return rest  # DSPy says what is wrong with it
+        if status := _status_within(said, self._is_chat):
+            self._fail(status, said)
+            return _as_openai_says(rest)
+        said = _in_known_words(said)
+        return _as_stream(said) if self._is_chat and self._is_streamed else json.dumps(said).encode()
+
+    def _line(self, line: bytes) -> bytes:
+        """Return a line of a stream; raise a `ProviderError` if it is an error, or the end where there was no reply."""
+        data = line.removeprefix(b"data:").strip()
+        is_end = data == b"[DONE]"
+        said = {} if is_end else _object(data)
+        if not (self._is_chat and line.startswith(b"data:")) or said is None:
+            return line
+        if status := _status_within(said, is_end and not self._is_begun):
+            self._fail(status, said)
+        self._is_begun = self._is_begun or bool(said.get("choices"))
+        return line if is_end else b"data: %s\n" % json.dumps(_in_known_words(said)).encode()
+
+    def _fail(self, status: int, said: dict[str, Any]) -> None:
+        self._response.status = status  # of a whole reply DSPy reads it at its end, of a stream at its begin
+        if self._is_streamed:
+            raise errors.map_http_error(status, _error_of(said)["message"])
 
 
 def _read(body: _Body, pieces: Any) -> Iterator[bytes]:
@@ -179,34 +214,68 @@ async def _read_async(body: _Body, pieces: Any) -> AsyncIterator[bytes]:
     yield body.rest()
 
 
-def _with_one_choice(sent: bytes) -> bytes:
-    """Return a reply with the first of its choices: DSPy would refuse several, though they are paid for."""
-    if not _SECOND.search(sent):
-        return sent
-    with suppress(ValueError, RecursionError, TypeError, KeyError):  # DSPy says what is wrong with it
+def _object(sent: bytes) -> dict[str, Any] | None:
+    with suppress(ValueError, RecursionError):
         held = json.loads(sent)
-        return json.dumps({**held, "choices": held["choices"][:1]}).encode()
-    return sent
+        return held if isinstance(held, dict) else None
+    return None
 
 
-def _with_known_ends(sent: bytes) -> bytes:
-    """Return what was sent, with the words that DSPy knows for a reply that was cut or broke off.
+def _status_within(said: dict[str, Any], has_choices: bool) -> int | None:
+    """Return the status of an error that came with status 200, as which no choices count where there should be some."""
+    error, choices = said.get("error"), said.get("choices")
+    is_reply = isinstance(choices, list) and choices[:1] and isinstance(choices[0], dict)
+    if not isinstance(error, dict) and said.get("object") != "error" and (is_reply or not has_choices):
+        return None
+    codes = [one.get(name) for one in (error, said) if isinstance(one, dict) for name in ("code", "status")]
+    return next((int(str(code)[:3]) for code in codes if re.fullmatch(r"[45]\d\d(\d\d)?", str(code))), 500)
 
-    In the text of a reply a quotation mark has a backslash before it, so nothing is changed there.
+
+def _in_known_words(said: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply, or a piece of one, with an end that DSPy knows, and with those counts that are counts.
+
+    Of several choices it has the first: DSPy would refuse all, though they are paid for.
     """
-    return _BROKEN.sub(rb'\1"content_filter"', _CUT.sub(rb'\1"length"', sent))
+    choices = said.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        end = choices[0].get("finish_reason")
+        known = {} if end is None else {"finish_reason": end_of(end), NATIVE: end}
+        said = {**said, "choices": [{**choices[0], **known}]}
+    return said if said.get("usage") is None else {**said, "usage": _counts(said["usage"])}
+
+
+def _counts(usage: Any) -> dict[str, Any] | None:
+    if not isinstance(usage, dict):
+        return None
+    counts = {name: counted(value) if name.endswith("_tokens") else value for name, value in usage.items()}
+    return counts | {name: _counts(value) for name, value in usage.items() if name.endswith("_details")}
+
+
+def _as_stream(said: dict[str, Any]) -> bytes:
+    """Return a whole reply as the stream that was asked for."""
+    [choice] = said["choices"]
+    message = choice.get("message") or {}
+    thoughts, content = message.get("reasoning_content") or message.get("reasoning"), message.get("content")
+    texts = [str(part.get("text") or "") for part in content] if isinstance(content, list) else [content]
+    told = [("reasoning_content", thoughts or ""), *(("content", text or "") for text in texts)]
+    deltas = [{name: text[at : at + _PIECE]} for name, text in told for at in range(0, len(text), _PIECE)]
+    pieces = [{**said, "usage": None, "choices": [{"delta": delta}]} for delta in deltas]
+    end = {**said, "choices": [{**choice, "message": None, "finish_reason": choice.get("finish_reason") or "stop"}]}
+    return b"".join(b"data: %s\n\n" % json.dumps(one).encode() for one in [*pieces, end]) + b"data: [DONE]\n\n"
 
 
 def _as_openai_says(body: bytes) -> bytes:
-    """Return an error's body with its message where OpenAI puts it; if there is none, the beginning of the body."""
-    try:
-        held = json.loads(body)
-    except (ValueError, RecursionError):  # DSPy shows what is no JSON
-        return body
-    held = held[0] if isinstance(held, list) and held else held
+    """Return an error's body with its message where OpenAI puts it."""
+    with suppress(ValueError, RecursionError):  # DSPy shows what is no JSON
+        return json.dumps({"error": _error_of(json.loads(body))}).encode()
+    return body
+
+
+def _error_of(said: Any) -> dict[str, Any]:
+    """Return the error that a server sent, with a message; if it has none, what was sent."""
+    held = said[0] if isinstance(said, list) and said else said
     error = held.get("error") if isinstance(held, dict) else None
-    if isinstance(error, str) and error:
-        return body
-    error = error if isinstance(error, dict) else held if isinstance(held, dict) else {}
-    said = error.get("message") or error.get("detail") or body.decode(errors="replace").strip()[:_SHOWN]
-    return json.dumps({"error": {**error, "message": said if isinstance(said, str) else json.dumps(said)}}).encode()
+    error = {"message": error} if error and isinstance(error, str) else error if isinstance(error, dict) else held
+    error = error if isinstance(error, dict) else {}
+    message = error.get("message") or error.get("detail") or f"no reply: {json.dumps(said)[:_SHOWN]}"
+    return {**error, "message": message if isinstance(message, str) else json.dumps(message)}

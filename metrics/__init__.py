@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .claims import all_stand_in as all_stand_in
     from .claims import claim_terms as claim_terms
     from .claims import items as items
+    from .claims import stand_among as stand_among
     from .claims import stands_in as stands_in
     from .claims import supports_fragment as supports_fragment
     from .claims import telling_sentence as telling_sentence

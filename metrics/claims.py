@@ -3,7 +3,7 @@
 | to ask | take |
 |---|---|
 | does this text hold this name, number, date or phrase? | `stands_in` |
-| the same, where it may list several | `all_stand_in` |
+| the same, where it may list several | `all_stand_in`, or `stand_among` of several texts |
 | do two answers agree? | `agree` |
 | does this passage support the words at a mark? | `supports_fragment` |
 | which sentence tells the answer to a query? | `telling_sentence` |
@@ -75,6 +75,12 @@ def all_stand_in(text: str, phrase: str) -> bool:
     """Return whether a phrase stands in a text, or each item of a list by itself."""
     parts = items(phrase)
     return stands_in(text, phrase) or (len(parts) > 1 and all(stands_in(text, part) for part in parts))
+
+
+def stand_among(texts: Sequence[str], phrase: str) -> bool:
+    """Return whether a phrase stands in one of several texts, or each item of a list in any of them."""
+    whole = any(stands_in(text, phrase) for text in texts)  # "Trinidad and Tobago" is one name
+    return whole or all(any(stands_in(text, part) for text in texts) for part in items(phrase))
 
 
 def agree(answer: str, other: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..metrics import citation_precision, citation_recall, stands_in
+from ..metrics import citation_precision, citation_recall, stand_among
 from ..retrieval import Passage
 from .tree import Node, ReasoningTree, without_repeats
 
@@ -122,17 +122,18 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Ba
     """Return what an answer rests on; None without an answer.
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
-    of which it was not sure. Other answers rest on passages if a cited one names the answer, or if it is a yes, a no, a
-    label or a paragraph and any passage is cited; else on memory.
+    of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest
+    on passages if a cited one names the answer, or cited ones each item of a list, or if it is a yes, a no, a label or
+    a paragraph and any passage is cited; else on memory.
     """
     if not answer:
         return None
-    steps = [node for node in steps_behind(tree) if node.answer and node.found]
+    steps = [node for node in steps_behind(tree) if node.found and (node.answer or not is_closed(answer))]
     if steps:
         last = steps[-1]
         return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
-    named = any(stands_in(f"{passage.title} {passage.text}", answer) for passage in references)
-    return "passages" if named or (is_closed(answer) and references) else "memory"
+    texts = [f"{passage.title} {passage.text}" for passage in references]
+    return "passages" if texts and (is_closed(answer) or stand_among(texts, answer)) else "memory"
 
 
 def is_closed(answer: str) -> bool:

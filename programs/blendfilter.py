@@ -15,6 +15,7 @@ from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from ..signatures.knowledge import (
+    AnswerOrGuess,
     AnswerWithKnowledge,
     FilterKnowledge,
     FilterKnowledgeOnTopic,
@@ -123,7 +124,7 @@ class BlendFilter(Program):
         if self.names_topic:
             self.topic_naming, self.topic_filter = dspy.Predict(NameTopic), KnowledgeFilter(FilterKnowledgeOnTopic)
         self.knowledge_filter = KnowledgeFilter(JudgePassages if self.settings.judgements else FilterKnowledge)
-        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
+        self.knowledge_answer = dspy.Predict(AnswerOrGuess if self.settings.preset == "best" else AnswerWithKnowledge)
 
     @property
     def names_topic(self) -> bool:
@@ -144,7 +145,7 @@ class BlendFilter(Program):
         (blended, told), topic = run_parallel(tasks)
         nodes = add_queries(tree, blended)
         sets = [knowledge.passages for knowledge in blended.values()]
-        filtered = [Filtered(told[2])] if told else self.filter(tree.question, topic, sets)
+        filtered = [Filtered(told.references)] if told else self.filter(tree.question, topic, sets)
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
         samples = [told] if told else self.answer(tree.question, answer_style, kept)

@@ -11,14 +11,13 @@ from pydantic import Field
 from ..common.text import queries_in
 from ..lm.call import call
 from ..lm.parallel import run_parallel
-from ..metrics import by_value, claim_terms, normalise
+from ..metrics import all_stand_in, by_value, claim_terms
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from ..signatures.evidence import ConfirmAnswer
-from .basis import basis
 from .demonstrations import note
 from .modules.facts import EvidenceReading, Findings, ReadFact
-from .program import Program, ProgramSettings, answered
+from .program import Program, ProgramSettings, answered, as_answer
 from .references import distinct, numbers_of, passages_of, without_copies
 from .tree import Node, ReasoningTree
 
@@ -64,35 +63,36 @@ class EvidenceChain(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Read and search until nothing is missing, a search brings nothing new, or the calls are spent."""
         question, queries, confirmed = tree.question, list[str](), not self.settings.confirm
-        shown = self.retrieve(question, self.settings.k)
+        shown, searches_left = self.retrieve(question, self.settings.k), self.settings.max_calls - 1
         last = tree.grow(None, query=question, source="query", found=tuple(shown))
-        findings = Findings([], [], "", False)
-        for searches_left in reversed(range(self.settings.max_calls)):
+        facts = list[ReadFact]()
+        while True:
             findings = self.reading(
                 question=question,
                 answer_style=answer_style,
-                known=findings.facts,
+                known=facts,
                 passages=shown,
                 queries=queries,
                 searches_left=searches_left,
             )
-            last = grow_facts(tree, last, findings.facts)
+            facts, waits = findings.facts, bool(findings.missing) and not findings.answer
+            last = grow_facts(tree, last, facts)
             missing = unlike(findings.missing, [question, *queries])
-            if searches_left and not missing and not confirmed:
+            if searches_left and not (missing or waits or confirmed):
                 missing = unlike(self.confirm(question, findings), [question, *queries])
                 confirmed = True
-            if not missing:
-                break
-            each = -(-self.settings.k_more // len(missing))
+            each = -(-self.settings.k_more // max(len(missing), 1))
             found = run_parallel([partial(self.retrieve, query, each) for query in missing])
             for query, passages in zip(missing, found, strict=True):
                 last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
-            queries += missing
-            next_shown = without_copies(distinct([passages_of(findings.facts), *found]))
-            if {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
-                break  # it has read them all
-            shown = next_shown
-        return self.conclude(tree, answer_style, findings, shown)
+            queries = [*queries, *missing]
+            next_shown = without_copies(distinct([passages_of(facts), *found]))
+            if missing and not {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
+                shown, searches_left = next_shown, searches_left - 1
+            elif waits:  # for what no search brings: it answers with what it has read
+                searches_left = 0
+            else:
+                return self.conclude(tree, answer_style, findings, shown)
 
     def confirm(self, question: str, findings: Findings) -> list[str]:
         """Return a query for what the quotes lack; none if the answer follows from them alone."""
@@ -113,12 +113,11 @@ class EvidenceChain(Program):
                 marks[fact.fact] = f"{marks.get(fact.fact, '')}[{numbers[fact.passage.id]}]"
         told = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
-        answer = findings.answer if findings.sure or not self.settings.abstain else ""
+        answer = as_answer(findings.answer, references) if findings.sure or not self.settings.abstain else ""
         said = "So the answer is" if findings.sure else "A guess"
         conclusion = [f"{said}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         content = " ".join([*told, *recalled, *conclusion])
-        rests_on = basis(tree, answer, references) if findings.sure else "guess"
-        return answered(tree, answer, content, references, passages=distinct([references, shown]), rests_on=rests_on)
+        return answered(tree, answer, content, references, findings.sure, passages=distinct([references, shown]))
 
 
 def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> Node:
@@ -142,10 +141,10 @@ def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> No
 
 
 def _news(fact: ReadFact, tree: ReasoningTree) -> str:
-    """Return the names and numbers of a fact that neither the question nor a fact before it has; else the fact."""
-    before = normalise(" ".join([tree.question, *(node.answer or "" for node in tree.nodes)]))
+    """Return the names, numbers and dates of a fact that no earlier fact nor the question has; else the fact."""
+    before = "; ".join([tree.question, *(node.answer or "" for node in tree.nodes)])
     terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
-    return ", ".join(term for term in terms if normalise(term) not in before) or fact.fact
+    return ", ".join(term for term in terms if not all_stand_in(before, term)) or fact.fact
 
 
 def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:

@@ -293,7 +293,7 @@ def checked_program(given: Any) -> Program:
 
 
 def answered(
-    tree: ReasoningTree, answer: str, final_content: str, references: list[Passage], **fields: Any
+    tree: ReasoningTree, answer: str, final_content: str, references: list[Passage], sure: bool = True, **fields: Any
 ) -> dspy.Prediction:
     """Return the prediction of a question that was answered.
 
@@ -304,12 +304,13 @@ def answered(
         final_content: marks that point to no reference are taken out. Without an answer, one that says no more than
             that there is none becomes empty.
         references: mark ``[n]`` is ``references[n-1]``.
+        sure: False if the LM says that it guesses: the answer then rests on a guess, whatever is cited.
         fields: others of the prediction; ``passages`` are all of the tree if they are not given.
     """
-    said = without_loose_marks(str(answer or ""), 0).strip()
-    titles = {normalise(passage.title.split(" (")[0]) for passage in references} - {""}
-    said = said if normalise(said) in titles else text_or_none(said) or ""  # a film may be called Unknown
+    said = as_answer(answer, references)
     content = without_loose_marks(final_content, len(references))
+    if said and not sure:
+        fields["rests_on"] = "guess"
     return _Answer(
         answer=said,
         final_content=content if said or stated(sentences(content)) else "",
@@ -319,6 +320,13 @@ def answered(
         failure=None,
         **fields,
     )
+
+
+def as_answer(text: str | None, references: list[Passage]) -> str:
+    """Return what an LM gave as its answer without marks; empty if it says that there is none."""
+    said = without_loose_marks(str(text or ""), 0).strip()
+    titles = {normalise(passage.title.split(" (")[0]) for passage in references} - {""}
+    return said if normalise(said) in titles else text_or_none(said) or ""  # a film may be called Unknown
 
 
 def answered_from(

@@ -78,7 +78,7 @@ class Reviewing(Program):
         )
         if settings.expansion == "mpc":
             self.missing_paragraph = dspy.Predict(CompleteParagraphs)
-        self.evidence_fusion = EvidenceFusion(settings.fusion)
+        self.evidence_fusion = EvidenceFusion(settings.fusion, may_guess=settings.preset == "best")
 
     def expand(self, question: str, passages: list[Passage], outcome: ReviewOutcome) -> str | None:
         """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none.
@@ -112,12 +112,12 @@ class Reviewing(Program):
                 left = distinct([left, rejected_on_topic(tree)]) or rejected_passages(tree)
             passages = passages_within(left, settings.evidence_tokens)
         alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
-        answer, content, references = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
+        told = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )
         limit = settings.max_passages
-        found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
-        return answered(tree, answer, content, references, passages=found, evidence=pool)
+        found = ranked_passages(pool, told.content, limit, self.similarity) if pool else passages[:limit]
+        return answered(tree, *told, passages=found, evidence=pool)
 
     @property
     def similarity(self) -> Similarity:

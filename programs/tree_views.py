@@ -63,7 +63,8 @@ def node_line(node: Node, tree: ReasoningTree | None = None) -> str:
     if is_judged(node):
         concluded = f" → {_short(view.answer)}" if view.answer else ""
         return f"{_short(view.asked)}{concluded}  ({state})"
-    return f"{_one_line(view.asked)} → {_one_line(view.answer)}  ({state})"
+    concluded = f" → {_one_line(view.answer)}" if view.answer else ""
+    return f"{_one_line(view.asked)}{concluded}  ({state})"
 
 
 def _short(text: str) -> str:
@@ -82,7 +83,7 @@ class NodeView(NamedTuple):
         kind: a word for a class of styles, one of those of the legend: ``corrected``, ``accept`` …
         state: the same for a reader: "found in Sweden".
         asked: the query; for a judged paragraph its title.
-        answer: what was concluded; "?" for a query without an answer.
+        answer: what was concluded; "?" for a query without an answer; empty if it only repeats what was asked.
     """
 
     kind: str
@@ -94,7 +95,8 @@ class NodeView(NamedTuple):
 def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
     """Return what every view of a tree says of a node, as it stands there: not escaped."""
     if not is_judged(node):
-        return NodeView(kind_of(node), state_of(node, tree), node.query, "?" if node.answer is None else node.answer)
+        answer = "?" if node.answer is None else node.answer * (node.answer != node.query)  # a fact has nothing new
+        return NodeView(kind_of(node), state_of(node, tree), node.query, answer)
     asked = f"{node.blend}: {node.query}" if node.blend else node.query
     if node.passage is not None:  # the query stands at the node that opened it
         asked = node.passage.title or node.passage.id

@@ -20,7 +20,7 @@ from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..common.registry import described
 from ..evaluation.traces import about
-from ..lm.call import call
+from ..lm.call import ask_without, call
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
 from ..lm.progress import CallBegun, CallEnded, Event, telling
@@ -257,6 +257,9 @@ class Service:
         self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
         self.examples, self.traces = examples, traces
         self._lm: dspy.BaseLM = lm or dspy.settings.lm
+        steps = [] if self.limits.stream_lm else [step for one in programs.values() for step in one.predictors()]
+        for step in steps:
+            ask_without(step.lm or self._lm, "stream")
         self._queue = Queue(self.limits)
         self._questions: dict[str, PendingQuestion] = {}
 

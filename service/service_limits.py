@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ServiceLimits(BaseModel):
-    """How much is taken on at a time; the first four are options of `questree serve`, with the help below them."""
+    """How much is taken on at a time; the first five are options of `questree serve`, with the help below them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -18,6 +18,8 @@ class ServiceLimits(BaseModel):
     """Questions of one address, running or queued; further ones are refused (429)."""
     follow_ups: bool = True
     """Restate a chat's follow-up by an LM call; else refuse it."""
+    stream_lm: bool = True
+    """Show an answer as the LM writes it; an LM whose server refuses that is asked without a stream by itself."""
     seconds: float = 600.0
     """That a question may take, its wait included; a request may ask for fewer."""
     patience: float = 15.0

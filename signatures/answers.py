@@ -50,12 +50,17 @@ def tried_field() -> Any:
     return dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
 
 
-def answer_field() -> Any:
-    """Make the output field that holds the final answer."""
+def answer_field(unless: str = "") -> Any:
+    """Make the output field that holds the final answer; ``unless`` says first when it is empty."""
     return dspy.OutputField(
-        desc="the answer alone, in the form that it should have; your best guess if nothing tells it, unless the "
-        "form forbids one"
+        desc=f"{unless}the answer alone, in the form that it should have; your best guess if nothing tells it, unless "
+        "the form forbids one"
     )
+
+
+def sure_field() -> Any:
+    """Make the output field by which the LM says whether it guesses; it stands after the answer."""
+    return dspy.OutputField(desc="False if you guess")
 
 
 class QuestionInputs(dspy.Signature):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 
 
 class Fact(BaseModel):
@@ -30,12 +30,12 @@ class ReadEvidence(QuestionInputs):
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc="read before, with the passage that says each, or (recalled). List those that you need again, word for "
-        "word; they need no quote"
+        desc="read before; list again what you need, word for word but for its end. It ends in [2] if passage 2 proves "
+        "it: give passage 2 and no quote. Else in (unproven): recalled, or not in its quote"
     )
-    passages: list[str] = passages_field("those that known facts cite, and what the searches found")
+    passages: list[str] = passages_field("of known facts, and found by the searches")
     queries: list[str] = dspy.InputField(desc="searched for so far")
-    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, answer with what there is")
+    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none")
     evidence: list[Fact] = dspy.OutputField(
         desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'
     )
@@ -45,11 +45,10 @@ class ReadEvidence(QuestionInputs):
         'has two dates: ["longest", "Ada Hale: 1879 to 1951", "Jo Rey: 1880 to 1944"]'
     )
     searches: list[str] = dspy.OutputField(
-        desc="queries, made at the same time: each complete in itself, with the names that passages gave; empty if "
-        "passages say every fact"
+        desc="queries, made at once: each complete in itself, with the names that passages gave; may be empty"
     )
-    answer: str = answer_field()
-    sure: bool = dspy.OutputField(desc="False if the answer is a guess")
+    answer: str = answer_field("empty if you search; else ")
+    sure: bool = sure_field()
 
 
 class ConfirmAnswer(dspy.Signature):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 
 
 class AnswerWithKnowledge(QuestionInputs):
@@ -18,6 +18,16 @@ class AnswerWithKnowledge(QuestionInputs):
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
+
+
+class AnswerOrGuess(AnswerWithKnowledge):
+    """Answer the question step by step from the passages, and from what you know where they are silent. Where the
+    question can be read in several ways, take the one that the passages answer.
+    Right after the words that a passage says, write its number as a mark: [2]. What you know, conclude or guess has no
+    mark; say where you guess.
+    """
+
+    sure: bool = sure_field()
 
 
 class DraftAnswer(QuestionInputs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 
 
 class WriteHopQuery(dspy.Signature):
@@ -60,3 +60,4 @@ class AnswerFromNotes(QuestionInputs):
     queries: list[str] = dspy.InputField(desc="what was searched for; a name in a query may be a guess")
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()
+    sure: bool = sure_field()

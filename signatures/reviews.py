@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 
 
 class ReviewPath(QuestionInputs):
@@ -121,3 +121,13 @@ class FuseEvidence(QuestionInputs):
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
+
+
+class FuseOrGuess(FuseEvidence):
+    """Answer the question from the assertions and the passages that they refer to. Assertions may contradict each
+    other: weigh them by their passages, and by what you know. Where there are none, answer from the passages, and from
+    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [2]. What
+    you know, conclude or guess has no mark; say where you guess.
+    """
+
+    sure: bool = sure_field()

@@ -6,7 +6,7 @@ from typing import Literal
 
 import dspy
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 
 
 class WriteOrSearch(QuestionInputs):
@@ -24,11 +24,21 @@ class WriteOrSearch(QuestionInputs):
 
 
 class AnswerByActing(QuestionInputs):
-    """Find out the answer of the question by searching an encyclopedia, one fact after the other. In the reasoning
-    for the answer, write the number of a passage as a mark after each fragment that rests on it: [1].
+    """Find out the answer of the question by searching an encyclopedia, one fact after the other. In each turn, either
+    search or answer.
     """
 
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    passages: list[str] = passages_field("found so far", "may be empty")
+    trajectory: list[str] = dspy.InputField(desc="your thoughts, and your searches with what each found")
+    searches_left: int = dspy.InputField(desc="at 0, search no more")
+    next_thought: str = dspy.OutputField(desc="what is known, and what is missing")
+    search: str = dspy.OutputField(desc="one query, complete in itself; empty if you answer")
+    final_content: str = dspy.OutputField(
+        desc="empty if you search; else the reasoning, one fact to a sentence; after the words that a passage says, "
+        "its number as a mark: [1]"
+    )
+    answer: str = answer_field("empty if you search; else ")
+    sure: bool = sure_field()
 
 
 class WriteNextThought(QuestionInputs):
@@ -94,6 +104,7 @@ class AnswerWithFindings(QuestionInputs):
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()
+    sure: bool = sure_field()
 
 
 class ReasonOrSearch(QuestionInputs):

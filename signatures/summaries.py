@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from .answers import QuestionInputs, answer_field, passages_field, question_field, tried_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field, tried_field
 
 
 def _summaries_field() -> Any:
@@ -50,3 +50,4 @@ class AnswerFromSummaries(QuestionInputs):
     summaries: list[str] = _summaries_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()
+    sure: bool = sure_field()

@@ -57,18 +57,18 @@ def searching(query: str | Callable[[], str], **more: Any) -> Callable[[Asked], 
     def reply(asked: Asked) -> dict[str, Any]:
         wanted = {"query", "search", "follow_up", "follow_ups", "tentative", "thought"}.intersection(asked.fields)
         q = query() if wanted and callable(query) else query
-        acted = "observation" in asked.text
+        acted = bool(asked.given("trajectory"))
         told = {
             **dict.fromkeys(("query", "search", "follow_up", "next_query"), q),
             **{name: [q] for name in ("plan", "follow_ups", "uncertain")},
             "planned_chain": [{"query": q, "recalled": None, "sure": False}],
             "steps_planned": [{"asks": "lookup", "query": q}],
             **{"tentative": f"It is {q}.", "thought": f"It is {q}.", "searches_needed": "one"},
-            **{"next_tool_name": "finish" if acted else "search", "next_tool_args": {} if acted else {"query": q}},
             **{"last_adds": True, "complete": False, "promise": 0.5, "passage_number": 0, "verdict": "silent"},
             **{name: [] for name in ("rest", "new_notes", "references")},
-            "answer": "null" if "search" in asked.fields else f"A{next(numbers)}",
-        }
+            "answer": "null" if "search" in asked.fields and not acted else f"A{next(numbers)}",
+            "sure": True,
+        } | ({"search": ""} if acted else {})
         return {name: (told | more).get(name, "text") for name in asked.fields}
 
     return reply

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -140,6 +140,9 @@ def _option(field: Any, panel: str | None) -> Any:
     about = " ".join(field.description.split())
     text = about if field.default is None else f"{about} Default: {field.default}."
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
+    words = [word for kind in get_args(field.annotation) if get_origin(kind) is Literal for word in get_args(kind)]
+    if words:  # a number or a word: the model reads it
+        return Annotated[str | None, typer.Option(help=text, metavar=f"<float|{words[0]}>", rich_help_panel=panel)]
     return Annotated[field.annotation | None, typer.Option(help=text, min=least, rich_help_panel=panel)]
 
 

@@ -22,7 +22,7 @@ SERVED = "task seed LM LIMITS PARTS CODE TRACKING"
 
 def serve(
     settings: Annotated[RunSettings, SERVED],
-    limits: Annotated[ServiceLimits, "max_running", "max_queued", "per_client", "follow_ups"],
+    limits: Annotated[ServiceLimits, "max_running", "max_queued", "per_client", "follow_ups", "stream_lm"],
     programs: list[str],
     host: options.Host = "127.0.0.1",
     port: options.Port = 8080,

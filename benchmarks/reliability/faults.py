@@ -21,6 +21,7 @@ from questree.retrieval.serving.remote_requests import RemoteSettings
 from .faulty_lm import CAUSES, LM_FAULTS, faulty_lm
 from .faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
 from .faulty_server import Fault, Schedule, refusing
+from .server_dresses import server_dress_report
 from .small_world import small_world
 from .tally import Tally
 
@@ -39,6 +40,7 @@ def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]
     yield "faults of the LM's server", of_lm
     yield "connections that the LM's server refuses", refusal_report()
     yield "faults of the retriever's server", of_retriever
+    yield "LM servers in other dress", server_dress_report()
 
 
 def fault_report(

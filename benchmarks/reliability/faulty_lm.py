@@ -137,7 +137,7 @@ CAUSES: dict[str, frozenset[str]] = {
     "504": frozenset({"timeout"}),
     **{fault.kind: frozenset({"unparsable"}) for fault in MALFORMED},
     "truncated": frozenset({"truncated"}),
-    "error with status 200": frozenset({"server"}),
+    **dict.fromkeys(("no choices", "error with status 200"), frozenset({"server"})),
     **{fault.kind: frozenset({"context-window"}) for fault in OVERFLOWS},
     **{fault.kind: frozenset({"auth"}) for fault in AT_ONCE},
     "404": frozenset({"refused"}),

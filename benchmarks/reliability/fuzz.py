@@ -26,7 +26,6 @@ from questree.pages import answer_page
 from questree.programs import Node, ReasoningTree
 from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage, Span
-from questree.signatures.searches import AnswerByActing
 
 from .hostile_texts import as_copied, hostile_text
 from .tally import Tally
@@ -72,7 +71,6 @@ def fuzz(cases: int, seed: int = 0) -> dict[str, Tally]:
             held = echo_sets_nothing(signature, adapter, text) and sections_hold(signature, adapter, text)
             note(type(adapter).__name__, held)
             note("demonstrations", demonstration_holds(signature, adapter, text))
-            note("trajectories", trajectory_holds(adapter, text))
         tree = hostile_tree(text)
         note("tree", ReasoningTree.model_validate_json(tree.model_dump_json()) == tree)
         note("page", page_is_inert(hostile_page(text)))
@@ -118,17 +116,6 @@ def demonstration_holds(signature: type[dspy.Signature], adapter: dspy.Adapter, 
         predict.demos = [filled(signature, given) | replied]
         messages = adapter.format(signature, shown_demonstrations(predict, adapter), filled(signature, "a river"))
         return "\n".join(str(message["content"]) for message in messages[1:3])
-
-    return _same_sections(shown, text, adapter)
-
-
-def trajectory_holds(adapter: dspy.Adapter, text: str) -> bool:
-    """Return whether a trajectory of ReAct with the text in every part has the sections of one with harmless text."""
-
-    def shown(given: str) -> str:
-        turn = {"thought_0": given, "tool_name_0": "search", "tool_args_0": {"query": given}, "observation_0": given}
-        safe = guarded(turn, AnswerByActing, adapter)
-        return str(adapter.format_user_message_content(dspy.Signature(f"{', '.join(turn)} -> x"), safe))
 
     return _same_sections(shown, text, adapter)
 

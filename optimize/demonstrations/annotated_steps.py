@@ -124,6 +124,7 @@ def _follow(lesson: AnnotatedLesson) -> Shown:
             "assertions": [{"analysis": told, "answer": lesson.answer, "references": numbers}],
             "facts": told,
             "supported_answer": lesson.answer,
+            "sure": True,
             "tried": [fact.query for fact in facts[1:]],
             "last_adds": True,
             **dict.fromkeys(("guess", "next_query"), ""),
@@ -155,9 +156,9 @@ PLANS = ("PlanChain", "PlanSureChain", "PlanWholeChain", "SplitQuestion", "PlanS
 STEPS: dict[str, Callable[[AnnotatedLesson], Shown]] = {"CheckStep": _check, "ReadPassage": _read}
 """What a lesson shows of each fact."""
 ANSWERS: dict[str, Callable[[AnnotatedLesson], Shown]] = {
-    **dict.fromkeys(("AnswerWithKnowledge", "AnswerFromPassages", "FuseParagraphs"), _find),
+    **dict.fromkeys(("AnswerWithKnowledge", "AnswerOrGuess", "AnswerFromPassages", "FuseParagraphs"), _find),
     **dict.fromkeys(("ReadEvidence", "JudgePassages", "DraftAnswer"), _find),
-    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
+    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseOrGuess", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
     **dict.fromkeys(("ReviewParagraphs", "ReviewParagraphsCoT"), _review),
 }
 """What a lesson shows that is whole."""

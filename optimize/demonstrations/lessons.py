@@ -18,7 +18,7 @@ from ...common.errors import QuestreeError
 from ...common.placeholders import numbers_in
 from ...common.sentences import sentences
 from ...data.task import AnnotatedStep, resolved_steps
-from ...metrics import claim_terms, normalise, stands_in
+from ...metrics import all_stand_in, claim_terms, normalise, stands_in
 from ...metrics.found_passages import gold_names, names_as, normalise_title
 from ...retrieval import Passage, Retriever
 
@@ -207,7 +207,7 @@ def states(query: str, answer: str, title: str, sentence: str) -> bool:
     if not is_of_one(query, title):
         return False
     about = stands_in(query, subject) or any(stands_in(subject, name) for name in names)
-    if not about or not all(stands_in(f"{subject}. {sentence}", name) for name in names):
+    if not about or not all(all_stand_in(f"{subject}. {sentence}", name) for name in names):
         return False
     before = sentence.casefold().partition(answer.casefold())[0]  # all of it, if the answer is written otherwise there
     if _RELATIVE.search(before) and not _RELATIVE.search(query):

@@ -40,15 +40,15 @@ class Adaptive(IRCoT):
         reply = call(self.searches_needed, **inputs)
         note(reply, needed := str(reply.searches_needed))
         if needed == "none":
-            answer, content, references = cited_answer(self.step_by_step_answer, [], **inputs)
-            tree.grow(None, query=question, answer=answer, source="lm")
-            return answered(tree, answer, content, references, searches_needed=needed)
+            told = cited_answer(self.step_by_step_answer, [], **inputs)
+            tree.grow(None, query=question, answer=told.answer, source="lm")
+            return answered(tree, *told, searches_needed=needed)
         if needed == "several":
             prediction = super().reason(tree, answer_style)
             prediction.searches_needed = needed
             return prediction
         found = self.retrieve(question, self.settings.k)
         last = tree.add_search(None, question, found)
-        answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
-        tree.update(last, answer=answer, source="completed" if found else "lm")
-        return answered(tree, answer, content, references, searches_needed=needed)
+        told = cited_answer(self.knowledge_answer, found, **inputs)
+        tree.update(last, answer=told.answer, source="completed" if found else "lm")
+        return answered(tree, *told, searches_needed=needed)

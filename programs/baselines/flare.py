@@ -87,7 +87,8 @@ class FLARE(Program):
             if concludes:
                 break
         reply = call(self.thoughts_answer, question=question, answer_style=answer_style, thoughts=thoughts)
-        return answered_from(tree, reply.answer, " ".join(thoughts), passages, thoughts=thoughts)
+        sure = "answer is perhaps" not in " ".join(thoughts[-1:]).lower()
+        return answered_from(tree, reply.answer, " ".join(thoughts), passages, sure=sure, thoughts=thoughts)
 
     def look_up(self, thought: str, query: str, known: list[Passage]) -> tuple[str, list[Passage]]:
         """Return what was searched for, and what was found.

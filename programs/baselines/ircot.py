@@ -10,7 +10,7 @@ from pydantic import Field
 from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.knowledge import AnswerWithKnowledge
+from ...signatures.knowledge import AnswerOrGuess
 from ..modules.answers import cited_answer
 from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered
@@ -52,7 +52,7 @@ class IRCoT(Program):
     def __init__(self, retriever: Retriever | None = None, settings: IRCoTSettings | None = None):
         super().__init__(retriever, settings)
         self.next_thought = NextThought()
-        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
+        self.knowledge_answer = dspy.Predict(AnswerOrGuess)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Alternate thought and retrieval, then read."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from ...metrics import without_marks
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ...signatures.knowledge import AnswerWithKnowledge
+from ...signatures.knowledge import AnswerOrGuess
 from ..modules.answers import cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree, Source
@@ -39,15 +39,15 @@ class IterRetgen(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: IterRetgenSettings | None = None):
         super().__init__(retriever, settings)
-        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
+        self.knowledge_answer = dspy.Predict(AnswerOrGuess)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and generate in turns; ``passages`` are those of the last turn."""
         query, last, inputs = tree.question, None, {"question": tree.question, "answer_style": answer_style}
         for _ in range(self.settings.turns):
             found = self.retrieve(query, self.settings.k)
-            answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
+            told = cited_answer(self.knowledge_answer, found, **inputs)
             source: Source = "completed" if found else "lm"
-            last = tree.add_search(last, query, found, answer=answer, source=source)
-            query = f"{without_marks(content)} {answer} {tree.question}".strip()
-        return answered(tree, answer, content, references, passages=found)
+            last = tree.add_search(last, query, found, answer=told.answer, source=source)
+            query = f"{without_marks(told.content)} {told.answer} {tree.question}".strip()
+        return answered(tree, *told, passages=found)

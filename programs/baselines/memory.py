@@ -53,9 +53,9 @@ class ChainOfThought(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason and answer in one call."""
         inputs = {"question": tree.question, "answer_style": answer_style}
-        answer, content, references = cited_answer(self.step_by_step_answer, [], **inputs)
-        tree.grow(None, query=tree.question, answer=answer, source="lm")
-        return answered(tree, answer, content, references)
+        told = cited_answer(self.step_by_step_answer, [], **inputs)
+        tree.grow(None, query=tree.question, answer=told.answer, source="lm")
+        return answered(tree, *told)
 
 
 class AutoCoT(ChainOfThought):

@@ -8,11 +8,11 @@ import dspy
 from pydantic import Field
 
 from ...lm.call import call
-from ...retrieval import Passage, Retriever
+from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerFromPassages
-from ...signatures.knowledge import AnswerWithKnowledge
-from ..modules.answers import cited_answer
+from ...signatures.knowledge import AnswerOrGuess
+from ..modules.answers import CitedAnswer, cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import numbered
 from ..tree import ReasoningTree
@@ -43,20 +43,21 @@ class OneR(Program):
     def __init__(self, retriever: Retriever | None = None, settings: OneRSettings | None = None):
         super().__init__(retriever, settings)
         if self.reasons:
-            self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
+            self.knowledge_answer = dspy.Predict(AnswerOrGuess)
         else:
             self.passage_answer = dspy.Predict(AnswerFromPassages)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve with the question, and answer from what was found."""
-        found, references = self.retrieve(tree.question, self.settings.k), list[Passage]()
+        found = self.retrieve(tree.question, self.settings.k)
         inputs = dict[str, Any](question=tree.question, answer_style=answer_style)
         if self.reasons:
-            answer, content, references = cited_answer(self.knowledge_answer, found, **inputs)
+            told = cited_answer(self.knowledge_answer, found, **inputs)
         else:
-            answer = content = call(self.passage_answer, passages=numbered(found), **inputs).answer
-        tree.add_search(None, tree.question, found, answer=answer, source="completed" if found else "lm")
-        return answered(tree, answer, content, references)
+            answer = call(self.passage_answer, passages=numbered(found), **inputs).answer
+            told = CitedAnswer(answer, answer, [])
+        tree.add_search(None, tree.question, found, answer=told.answer, source="completed" if found else "lm")
+        return answered(tree, *told)
 
 
 class OneRCoT(OneR):

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
 import dspy
 from pydantic import Field
 
-from ...common.text import unquoted
+from ...common.text import query_or_none
 from ...lm.call import call
-from ...lm.failure import CallFailedError
-from ...lm.guard import adapter_in_use, guarded
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.answers import AnswerStepByStep
 from ...signatures.searches import AnswerByActing
 from ..demonstrations import note
 from ..majority import majority_answer
+from ..modules.searches import search_in_text
 from ..program import Program, ProgramSettings, answered, answered_from
-from ..references import distinct, numbered_among
-from ..tree import Node, ReasoningTree
-
-_SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
-_TURN = ("thought", "tool_name", "tool_args", "observation")
+from ..references import distinct, numbered, numbers_of
+from ..tree import ReasoningTree
 
 
 class ReActSettings(ProgramSettings):
     """How long it acts.
 
     Attributes:
-        max_turns: thoughts with an action at most; the default is the paper's for HotpotQA.
+        max_turns: thoughts with an action at most; the default is the paper's for HotpotQA. If all of them search, it
+            is asked once more, and has to answer.
         k: passages that a search observes.
         first_search: passages of a search with the question, which is the first turn without a call; 0 for none.
     """
@@ -43,8 +37,8 @@ class ReActSettings(ProgramSettings):
 class ReAct(Program):
     """ReAct (Yao et al., ICLR 2023, arXiv 2210.03629): a thought, a search, an observation, until it finishes.
 
-    The prompts are those of DSPy's ReAct. The paper's actions look up pages of Wikipedia and words in them; here the
-    only one is a search of the index. When all turns are used, the answer is read from the trajectory.
+    The paper's actions look up pages of Wikipedia and words in them; here the only one is a search of the index. As in
+    the paper, the reply that finishes holds the answer. Each passage is shown once, and the searches name its number.
     """
 
     name = "react"
@@ -53,67 +47,64 @@ class ReAct(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ReActSettings | None = None):
         super().__init__(retriever, settings)
-        tool = dspy.Tool(lambda query: query, name="search", desc=_SEARCH, args={"query": {"type": "string"}})
-        self.acting = dspy.ReAct(AnswerByActing, tools=[tool])  # its two predictors are asked, and it is not called
+        self.acting = dspy.Predict(AnswerByActing)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode."""
-        trajectory, passages, _ = self.act(tree, answer_style)
-        return self.extract(tree, answer_style, trajectory, passages)
+        reply, trajectory, passages = self.act(tree, answer_style)
+        return self.told(tree, reply or self.ask(tree, answer_style, trajectory, passages, 0), passages)
 
-    def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dict[str, Any], list[Passage], bool]:
+    def act(
+        self, tree: ReasoningTree, answer_style: AnswerStyle
+    ) -> tuple[dspy.Prediction | None, list[str], list[Passage]]:
         """Run an episode.
 
         Returns:
-            The trajectory, all passages that it found, numbered in one sequence, and whether the LM finished.
+            The reply that answers, None if all turns searched; the thoughts and searches; and all passages found.
         """
-        settings, trajectory, passages = self.settings, dict[str, Any](), list[Passage]()
-        last: Node | None = None
+        settings, trajectory, passages, last = self.settings, list[str](), list[Passage](), None
         for turn in range(settings.max_turns):
             if settings.first_search and not turn:
-                thought, tool, given = "I search for the question itself.", "search", {"query": tree.question}
+                thought, query, k = "I search for the question itself.", tree.question, settings.first_search
             else:
-                reply = self.ask(self.acting.react, tree, answer_style, trajectory)
-                thought, tool, given = reply.next_thought, reply.next_tool_name, reply.next_tool_args
-            if tool == "finish":
-                observation = "Completed."
-            elif given.keys() != {"query"} or not isinstance(given["query"], str):
-                observation = "search takes query, and each is a text."
-            else:
-                query = unquoted(given["query"])
-                found = self.retrieve(query, settings.k if last else settings.first_search or settings.k)
-                last = tree.add_search(last, query, found)
-                passages = distinct([passages, found])
-                observation = "\n".join(numbered_among(passages, found)) or "Nothing was found."
-            values = zip(_TURN, (thought, tool, given, observation), strict=True)
-            trajectory |= {f"{name}_{turn}": value for name, value in values}
-            if tool == "finish":
-                return trajectory, passages, True
-        return trajectory, passages, False
+                reply = self.ask(tree, answer_style, trajectory, passages, settings.max_turns - turn)
+                thought, called, k = reply.next_thought, query_or_none(reply.search), settings.k
+                if called is None:
+                    return reply, trajectory, passages
+                query = called
+            found = self.retrieve(query, k)
+            last = tree.add_search(last, query, found)
+            passages = distinct([passages, found])
+            numbers = ", ".join(str(numbers_of(passages)[one.id]) for one in found)
+            told = f"passages {numbers}" if found else "nothing found"
+            trajectory = [*trajectory, thought, search_in_text(query, told)]
+        return None, trajectory, passages
 
     def ask(
-        self, predict: dspy.Predict, tree: ReasoningTree, answer_style: AnswerStyle, trajectory: dict[str, Any]
+        self,
+        tree: ReasoningTree,
+        answer_style: AnswerStyle,
+        trajectory: list[str],
+        passages: list[Passage],
+        searches_left: int,
     ) -> dspy.Prediction:
-        """Call a predictor with the trajectory; as long as the LM's window is too small, without its oldest turn."""
-        shown = guarded(trajectory, predict.signature, adapter_in_use())  # before DSPy puts markers between the texts
-        while True:
-            told = adapter_in_use().format_user_message_content(_signature_of(tuple(shown)), shown)
-            try:
-                reply = call(predict, question=tree.question, answer_style=answer_style, trajectory=told)
-            except CallFailedError as error:
-                if error.failure.cause != "context-window" or len(shown) <= len(_TURN):
-                    raise
-                shown = dict(list(shown.items())[len(_TURN) :])
-            else:
-                note(reply, str(reply.get("next_tool_name") or ""))
-                return reply
+        """Return the next turn's reply. Where the LM's window is too small, the oldest passages are left out."""
+        reply = call(
+            self.acting,
+            drop="first",
+            question=tree.question,
+            answer_style=answer_style,
+            passages=numbered(passages),
+            trajectory=trajectory,
+            searches_left=searches_left,
+        )
+        searches = query_or_none(reply.search) is not None
+        note(reply, "searches" if searches else "answers", exemplary=searches == (not reply.answer))
+        return reply
 
-    def extract(
-        self, tree: ReasoningTree, answer_style: AnswerStyle, trajectory: dict[str, Any], passages: list[Passage]
-    ) -> dspy.Prediction:
-        """Read the answer from the trajectory."""
-        reply = self.ask(self.acting.extract.predict, tree, answer_style, trajectory)
-        return answered_from(tree, reply.answer, reply.reasoning, passages)
+    def told(self, tree: ReasoningTree, reply: dspy.Prediction, passages: list[Passage]) -> dspy.Prediction:
+        """Return the prediction of a reply that answers."""
+        return answered_from(tree, reply.answer, reply.final_content, passages, sure=reply.sure)
 
 
 class ReActSelfConsistencySettings(ReActSettings):
@@ -141,9 +132,9 @@ class ReActSelfConsistency(ReAct):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode; if it does not finish, by the majority of sampled chains of thought, from memory."""
-        trajectory, passages, finished = self.act(tree, answer_style)
-        if finished:
-            return self.extract(tree, answer_style, trajectory, passages)
+        reply, _, passages = self.act(tree, answer_style)
+        if reply is not None:
+            return self.told(tree, reply, passages)
         inputs, settings = {"question": tree.question, "answer_style": answer_style}, self.settings
         chosen, answers = majority_answer(
             self.step_by_step_answer, [], settings.samples, settings.temperature, **inputs
@@ -152,9 +143,3 @@ class ReActSelfConsistency(ReAct):
             tree.update(node, ended="filtered out")  # the answer does not rest on what was found
         tree.grow(None, query=tree.question, answer=chosen[0], source="lm", ended="accepted")
         return answered(tree, *chosen, passages=[], samples=answers)
-
-
-@lru_cache(maxsize=64)  # DSPy makes a signature anew for each prompt
-def _signature_of(names: tuple[str, ...]) -> type[dspy.Signature]:
-    signature: type[dspy.Signature] = dspy.Signature(f"{', '.join(names)} -> x")
-    return signature

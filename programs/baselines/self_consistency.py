@@ -73,6 +73,7 @@ class SelfConsistency(Program):
             chosen.answer,
             chosen.final_content,
             chosen.references,
+            chosen.get("rests_on") != "guess",
             passages=chosen.passages,
             samples=answers,
         )

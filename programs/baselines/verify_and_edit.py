@@ -84,7 +84,7 @@ class VerifyAndEdit(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Sample chains of thought; verify and edit the majority's if too few of them agree."""
         inputs, settings = {"question": tree.question, "answer_style": answer_style}, self.settings
-        (answer, content, _), answers = majority_answer(
+        (answer, content, *_), answers = majority_answer(
             self.step_by_step_answer, [], settings.samples, settings.temperature, **inputs
         )
         node = tree.grow(None, query=tree.question, answer=answer, source="lm")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 
@@ -14,8 +14,14 @@ from ..demonstrations import note
 from ..references import Belongs, kept_all_marks, numbered, settle_marks, supported_by
 from ..streams import Writing
 
-CitedAnswer = tuple[str, str, list[Passage]]
-"""An answer, its final content, its references."""
+
+class CitedAnswer(NamedTuple):
+    """An answer, its final content with its references, and whether the LM does not say that it guesses."""
+
+    answer: str
+    content: str
+    references: list[Passage]
+    sure: bool = True
 
 
 def cited_answer(
@@ -40,4 +46,4 @@ def cited_answer(
     reply = call(predict, config, writing=partial(Writing, settle), **inputs)
     final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), rule)
     note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
-    return reply.answer, final_content, references
+    return CitedAnswer(reply.answer, final_content, references, bool(reply.get("sure", True)))

@@ -22,7 +22,7 @@ from ..references import first_of, numbered, numbers_of
 from .step_module import StepModule
 
 MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
-_TAG = re.compile(r"\s*(\[\d+]|\(recalled\)|\(not in its quote\))\s*$")
+_TAG = re.compile(r"\s*(\[\d+]|\(unproven\))\s*$")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Findings:
         facts: in their order.
         missing: queries; none if no searches are left.
         answer: the LM's, or what the values that it compares come to.
-        sure: whether it is no guess.
+        sure: whether the answer is no guess.
     """
 
     facts: list[ReadFact]
@@ -103,7 +103,7 @@ class EvidenceReading(StepModule):
         judged = [Judgement([passage], True) for passage in shown if passage.id in told]
         pairs = zip(facts, (first_of([said.passage], shown) for said in given), strict=True)
         sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
-        note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
+        note(reply, "asks for more" if missing else "ends", judged, exemplary=sound and not (missing and reply.answer))
         return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 
@@ -133,6 +133,4 @@ def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> 
 
 def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
     number = numbers.get(fact.passage.id) if fact.passage and fact.proven else None
-    return (
-        f"{fact.fact} [{number}]" if number else f"{fact.fact} ({'not in its quote' if fact.passage else 'recalled'})"
-    )
+    return f"{fact.fact} [{number}]" if number else f"{fact.fact} (unproven)"

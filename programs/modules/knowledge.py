@@ -12,7 +12,7 @@ from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import all_stand_in, stands_in, without_marks
+from ...metrics import stand_among, stands_in, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import (
@@ -81,7 +81,7 @@ class QueryBlending(StepModule):
         piece = Evidence(analysis=reply.facts, answer=answer or "", passages=tuple(shown_of(passages, reply)))
         missing, recalled = ("" if NOTHING_MISSING.fullmatch(one) else one for one in (reply.missing, reply.recalled))
         told = told_by(piece, question) if answer and not missing and answer_style != "long" else None
-        if told and not is_closed(told[0]) and not all_stand_in(" ".join(one.shown() for one in told[2]), told[0]):
+        if told and not (is_closed(told.answer) or stand_among([one.shown() for one in told.references], told.answer)):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
         facts = content_of(without_marks(reply.facts), answer or "", guesses=False)

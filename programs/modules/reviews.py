@@ -18,6 +18,7 @@ from ...signatures.reviews import (
     Assertion,
     FuseAnalyses,
     FuseEvidence,
+    FuseOrGuess,
     FuseParagraphs,
     ReviewParagraphs,
     ReviewParagraphsCoT,
@@ -119,11 +120,15 @@ class ParagraphReview(StepModule):
 
 
 class EvidenceFusion(StepModule):
-    """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12)."""
+    """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12).
 
-    def __init__(self, fusion: Fusion) -> None:
+    Args:
+        may_guess: whether the LM says if it guesses; only of both.
+    """
+
+    def __init__(self, fusion: Fusion, may_guess: bool = False) -> None:
         super().__init__()
-        self.fuse = dspy.Predict(_FUSIONS[fusion])
+        self.fuse = dspy.Predict(FuseOrGuess if may_guess and fusion == "evidence" else _FUSIONS[fusion])
 
     def forward(
         self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]
@@ -144,7 +149,7 @@ def told_by(piece: Evidence, question: str) -> CitedAnswer | None:
     """Return the answer of one piece of evidence, told by its facts with their marks; None where no mark holds."""
     told = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
     content, references = settle_marks(told, list(piece.passages), supported_by(question))
-    return (piece.answer, content, references) if references else None
+    return CitedAnswer(piece.answer, content, references) if references else None
 
 
 def _assertion(piece: Evidence, numbers: list[int]) -> Assertion:

@@ -12,15 +12,16 @@ def read_evidence(asked: Asked) -> Values:
     """List what the passages tell and what is remembered, ask for the rest, and conclude."""
     read = asked.gather(asked.passages)
     made = [asked.words, *asked.prompt.texts("queries")]
-    missing = asked.missing_queries(read, asked.passages, made)[:1]
+    searching = asked.prompt.values.get("searches_left") != 0
+    missing = asked.missing_queries(read, asked.passages, made)[:1] if searching else []
     steps = [step for step in asked.gather(asked.passages, memory=asked.mind.believes) if step.answer]
     answer = conclude(asked, steps)
     return {
         "evidence": [_fact(asked, step) for step in steps],
         "comparison": [],
         "searches": missing,
-        "answer": answer,
-        "sure": answer != UNKNOWN,
+        "answer": "" if missing else answer,
+        "sure": not missing and answer != UNKNOWN,
     }
 
 

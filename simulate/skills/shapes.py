@@ -16,11 +16,11 @@ from ..asked import Asked, Memory, PathStep, pick_surest
 from ..passages import Shown
 from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Values
-from .answers import cites, conclude, tell
+from .answers import UNKNOWN, cites, conclude, tell
 
 TEXTS = ("written", "trajectory", "thoughts", "notes", "summaries", "sentence", "solved")
 _ROW = re.compile(r"\[(\d+)\] ([^|\n]+? \| .*?)(?=; \[\d+\] |\]?$)", re.MULTILINE)
-_MADE = re.compile(r'\[Search\((.*?)\) →|"query": "(.*?)"')
+_MADE = re.compile(r"\[Search\((.*?)\) →")
 _SEARCH = re.compile(r"^\[Search\(.*?\) → (.*)\]$", re.DOTALL)
 _MARK = re.compile(r"\[(\d+)\]")
 
@@ -40,7 +40,7 @@ class Shapes:
             self.solved[self.filled(step.query)] = step.answer
         self.texts += [write_fact(query, answer) for query, answer in self.solved.items() if answer]
         rows = [row.rpartition(" → ")[0] or row for name in ("queries", "tried") for row in asked.prompt.texts(name)]
-        self.made = [*rows, *("".join(found) for text in raw for found in _MADE.findall(text)), *self.solved]
+        self.made = [*rows, *(found for text in raw for found in _MADE.findall(text)), *self.solved]
         self.subquestion = self.filled(asked.prompt.given("query"))
 
     def filled(self, query: str) -> str:
@@ -65,7 +65,7 @@ class Shapes:
         for everything. Where it asks badly (``asks``), the whole question comes first.
         """
         words, judge = self.asked.words, self.asked.judge
-        if self.solved.get(words):
+        if self.solved.get(words) or self.prompt.values.get("searches_left") == 0:
             return None
         seen = self.shown or [Shown(place, text) for place, text in enumerate(self.solved, start=1)]
         # in a text that it writes, it searches for what it does not remember
@@ -74,6 +74,11 @@ class Shapes:
         if not missing or (self.made and judge.takes_for_enough(seen)):
             return None
         return words if words in missing and not judge.asks_well(seen) else missing[0]
+
+    @property
+    def searches(self) -> bool:
+        """Tell whether it searches in this turn, and so does not answer."""
+        return "search" in self.outputs and bool(self.query)
 
     @property
     def answer(self) -> str:
@@ -111,9 +116,9 @@ class Shapes:
 
 
 SHAPES: dict[str, Callable[[Shapes], Any]] = {
-    "answer": lambda shapes: None if "search" in shapes.outputs and shapes.query else shapes.answer,
-    "final_content": lambda shapes: tell(shapes.asked, shapes.known),
-    "reasoning": lambda shapes: tell(shapes.asked, shapes.known),
+    "answer": lambda shapes: shapes.answer if not shapes.searches else None if "continuation" in shapes.outputs else "",
+    "sure": lambda shapes: not shapes.searches and shapes.answer != UNKNOWN,
+    "final_content": lambda shapes: "" if shapes.searches else tell(shapes.asked, shapes.known),
     "thoughts": lambda shapes: tell(shapes.asked, shapes.found, marks=False),
     "thought": Shapes.thought,
     "tentative": Shapes.thought,
@@ -123,8 +128,6 @@ SHAPES: dict[str, Callable[[Shapes], Any]] = {
     "follow_ups": lambda shapes: [shapes.query] if shapes.query else [],
     "complete": lambda shapes: not shapes.query,
     "next_thought": lambda shapes: f"What is missing: {shapes.query}" if shapes.query else "That is enough to answer.",
-    "next_tool_name": lambda shapes: "search" if shapes.query else "finish",
-    "next_tool_args": lambda shapes: {"query": shapes.query} if shapes.query else {},
     "new_notes": Shapes.new,
     **dict.fromkeys(("summary", "finding"), lambda shapes: " ".join(shapes.new())),
     "query_answer": lambda shapes: shapes.read()[0] or shapes.asked.mind.believes(shapes.subquestion),

@@ -218,6 +218,8 @@ def test_alpha_tells_nodes_that_disagree_and_how_good_the_others_answers_are():
 
 SWEDEN = Passage(id="1", title="IKEA", text="IKEA was founded in Sweden.")
 
+NORWAY = Passage(id="2", title="Oslo", text="It is the capital of Norway.")
+
 
 def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,), score: float = 1.0) -> Record:
     fields = {"references": references, "scores": {"em": score}, "extras": {"rests_on": rests_on}}
@@ -241,6 +243,8 @@ def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,),
         (record("Sweden"), {"gold_titles": ("Sweden",)}, False),
         (record("Sweden", "guess"), {"gold_passages": ("1",)}, True),  # a gold passage names it
         (record("yes", "guess"), {"gold_passages": ("1",)}, False),
+        (record("Norway and Sweden", references=(SWEDEN, NORWAY)), {}, True),  # a list, each item by its own passage
+        (record("Norway and Sweden"), {}, False),
     ],
 )
 def test_what_is_grounded(one: Record, gold: dict[str, tuple[str, ...]], grounded: bool):

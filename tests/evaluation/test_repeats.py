@@ -40,9 +40,10 @@ class Draws(Parrot):
         return prediction
 
 
-def test_every_run_has_replies_and_a_folder_of_its_own(tmp_path):
+@pytest.mark.parametrize("temperature", [0.7, None])  # a server that is sent none has one of its own
+def test_every_run_has_replies_and_a_folder_of_its_own(temperature, tmp_path):
     program = Draws()
-    with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
+    with dspy.context(lm=dspy.LM("some/lm", temperature=temperature)):
         repeats = repeat(program, [RIGHT, WRONG], [right], 3, out=tmp_path)
         assert len(repeat(program, [RIGHT, WRONG], [right], 3, out=str(tmp_path)).runs) == 3
     assert len({one.records[0].answer for one in repeats.runs}) == 3

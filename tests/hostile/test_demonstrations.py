@@ -1,7 +1,6 @@
 """Demonstrations are other people's text too: rows of a task, replies, what a file holds. They are guarded as it is."""
 
 import re
-from typing import Any
 
 import dspy
 import pytest
@@ -50,29 +49,6 @@ def test_every_program_shows_its_demonstrations_guarded(make):
     assert "EVIL" in text
     assert "\n[[ ## answer ## ]]\nEVIL" not in text
     assert "<|im_end|>" not in text
-
-
-@adapters
-def test_a_trajectory_in_a_demonstration_keeps_dspys_markers_and_no_others(make):
-    adapter = make()
-    with dspy.context(adapter=adapter):
-        acting = build("react", {}).acting
-        turns = {
-            "thought_0": "Hm.",
-            "tool_name_0": "search",
-            "tool_args_0": {"query": "x"},
-            "observation_0": "[1] Prague",
-        }
-        trajectory = acting._format_trajectory(turns)
-        demo: dict[str, Any] = {"question": "Which?", "answer_style": "short", "trajectory": f"{trajectory}\n{EVIL}"}
-        demo |= {"next_thought": "So.", "next_tool_name": "finish", "next_tool_args": {}}
-        acting.react.demos = [dspy.Example(**demo)]
-        shown = shown_demonstrations(acting.react, adapter)[0]["trajectory"]
-    for part in turns:
-        assert shown.count(f"[[ ## {part} ## ]]") + shown.count(f"<{part}>") == 1, part
-    assert "[[ ## answer" not in shown
-    assert "<|im_end|>" not in shown
-    assert "Prague" in shown
 
 
 def test_guarding_twice_changes_nothing_more():

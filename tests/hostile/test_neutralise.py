@@ -157,9 +157,9 @@ def test_the_echo_would_set_a_field_if_it_were_let_through(monkeypatch):
 
 
 def test_every_text_in_an_input_is_reached():
-    inputs = {"passages": ["[[a"], "n": 3, "question": "##", "trajectory": "[[ ## thought_0 ## ]]"}
+    inputs = {"passages": ["[[a"], "n": 3, "question": "##", "trajectory": ["[[ ## a ## ]]"]}
     safe = guarded(inputs, AnswerFromPassages, dspy.ChatAdapter())
-    assert safe == {"passages": ["[ [a"], "n": 3, "question": "#", "trajectory": "[[ ## thought_0 ## ]]"}
+    assert safe == {"passages": ["[ [a"], "n": 3, "question": "#", "trajectory": ["[ [ # a # ] ]"]}
 
 
 def test_what_does_not_change_is_not_copied():

@@ -1,6 +1,7 @@
 """One LM call: what is retried, and what each failure is called."""
 
 from itertools import permutations
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import dspy
@@ -10,6 +11,7 @@ from dspy.utils.callback import BaseCallback
 from fakes import ListReader, ListRetriever
 from reliability.faulty_server import Schedule, at_fault
 
+from questree import program
 from questree.evaluation.identity import lm_facts
 from questree.lm.call import LONGEST_PROMPT, call, sampled
 from questree.lm.failure import CannotAskError, counting_failures
@@ -108,9 +110,10 @@ def test_a_prompt_is_formatted_once_for_each_request(scripted):
     assert formatted.count == len(engine.requests) == 3
 
 
-def test_a_reasoning_model_is_sent_no_temperature(scripted):
+@pytest.mark.parametrize("model", ["openai/gpt-5", "anthropic/claude-opus-4-7"])
+def test_a_model_that_is_known_to_take_none_is_sent_no_temperature(model, scripted):
     engine = scripted("I would rather not.", *GOOD)
-    with dspy.context(lm=dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0)), sampled(0.7, rollout=3):
+    with dspy.context(lm=dspy.LM(model, engine=engine, cache=False, num_retries=0)), sampled(0.7, rollout=3):
         assert ask().answer == "yes"
     assert [(asked.config.temperature, asked.config.max_tokens) for asked in engine.requests] == [(None, None)] * 3
 
@@ -130,7 +133,42 @@ def test_a_reply_that_a_filter_ended_or_that_broke_off_is_none_though_it_can_be_
     scripted(*[({"chain": []}, end)] * 3)
     failure = ask(question="What?").failure
     assert failure.cause == "unparsable"
-    assert "before it was whole: a filter, or a fault of its own" in failure.message
+    assert f"before it was whole: a filter, or a fault of its own ({end})" in failure.message
+
+
+class Passed(dspy.BaseLM):
+    """An LM whose replies come as LiteLLM passes them on: with a server's own word for the end, or with no choice."""
+
+    def __init__(self, *ends):
+        super().__init__("passed/on", cache=False, num_retries=1)
+        self.ends = list(ends)
+
+    def forward(self, prompt=None, messages=None, **options):
+        end = self.ends.pop(0)
+        message = SimpleNamespace(content="[[ ## answer ## ]]\nParis", reasoning_content=None, tool_calls=None)
+        own = {"native_finish_reason": end}
+        choice = SimpleNamespace(message=message, finish_reason="stop", provider_specific_fields=own, logprobs=None)
+        return SimpleNamespace(choices=[choice] if end else [], usage={}, model="passed/on")
+
+
+@pytest.mark.parametrize(
+    ("ends", "requests", "cause"),
+    [
+        (["end_turn"], 1, None),
+        (["abort", "STOP"], 2, None),
+        (["abort"] * 3, 3, "unparsable"),
+        (["max_output_tokens", "eos"], 2, None),
+        ([None, "stop"], 2, None),
+        ([None, None], 2, "server"),
+    ],
+)
+def test_the_own_word_of_a_server_for_an_end_is_read_where_litellm_passes_it_on(ends, requests, cause, monkeypatch):
+    monkeypatch.setattr("questree.lm.retries.sleep", lambda seconds: None)
+    with dspy.context(lm=Passed(*ends), adapter=None), counting_failures():
+        found = program("direct")(question="What?")
+    assert (found.failure and found.failure.cause) == cause
+    assert found.answer == ("" if cause else "Paris")
+    assert found.spent.calls == requests
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class LongRetriever(TableRetriever):
 
 
 def cited(*marks: int) -> dict[str, str]:
-    return {"final_content": "So " + "".join(f"[{n}]" for n in marks), "answer": "Vltava"}
+    return {"final_content": "So " + "".join(f"[{n}]" for n in marks), "answer": "Vltava", "sure": "True"}
 
 
 def ask(letters: str, window: int, name: str = "oner-cot"):
@@ -45,7 +45,7 @@ def test_the_lowest_ranked_passages_are_left_out_and_can_not_be_cited(scripted):
     assert [one.title for one in prediction.references] == ["A"]
     assert prediction.final_content == "So [1]"
     (dropped,) = prediction.dropped
-    assert (dropped.call, dropped.cut) == ("AnswerWithKnowledge", False)
+    assert (dropped.call, dropped.cut) == ("AnswerOrGuess", False)
     assert [one[:5] for one in dropped.passages] == ["[3] C"]
 
 

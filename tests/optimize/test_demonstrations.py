@@ -330,8 +330,8 @@ def test_a_predictor_that_judges_shows_each_verdict_once_and_one_that_plans_show
         told = {"passages": [title], "facts": "", "last_adds": adds, "next_query": "" if answer else "Who?"}
         return dspy.Example(question="q", answer_style="s", tried=[], guess="", supported_answer=answer, **told)
 
-    program = build("tree-of-reviews", {})
-    reviews, fusion = program.paragraph_review.review, program.evidence_fusion.fuse
+    reviews = build("tree-of-reviews", {}).paragraph_review.review
+    fusion = build("tree-of-reviews", {"preset": "paper"}).evidence_fusion.fuse
     reviews.demos = [review("A", True), review("B", False), review("C", True), review("D", True, "x")]
     assert [demo.passages for demo in each_verdict_once(reviews)] == [["A"], ["B"], ["D"]]
     told = {"question": "q", "answer_style": "s", "assertions": [], "passages": [], "final_content": "f", "answer": "a"}

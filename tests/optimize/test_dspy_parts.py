@@ -83,7 +83,7 @@ def test_a_rehearsal_takes_as_many_calls_with_each_adapter(adapter, mini):
             asked[name] = sum(prediction.spent.calls for prediction in predictions)
             assert not any(prediction.failure for prediction in predictions)
         facts = lm_facts()
-    assert asked == {"searchain": 12, "react": 11}
+    assert asked == {"searchain": 12, "react": 8}
     assert facts.get("adapter", "chat") == adapter
 
 

@@ -146,7 +146,7 @@ def test_an_lm_that_only_replies_without_an_event_loop_is_asked_on_a_thread(answ
 
     def reply(asked: Any) -> dict[str, str]:
         threads.add(threading.current_thread())
-        return {"answer": "Vltava", "final_content": "Vltava"}
+        return {"answer": "Vltava", "final_content": "Vltava", "sure": "True"}
 
     answering(reply)
     prediction = asyncio.run(build("direct", {}).acall(question=RIVER.question))

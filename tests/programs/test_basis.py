@@ -71,8 +71,12 @@ def test_a_correction_tells_what_was_recalled():
         ([READ, GUESSED], "Sweden", [IKEA], "guess", "A guess"),
         ([RECALLED], "Sweden", [], "memory", "From the model’s memory alone"),
         ([READ, {}], "", [IKEA], None, "No answer found"),
+        ([READ, {"found": (SWEDEN,)}], "Norway", [IKEA], "guess", "A guess"),
+        ([READ, {"found": (SWEDEN,)}], "NOT ENOUGH INFO", [IKEA], "passages", "Partly from the model’s memory"),
         ([], "Sweden", [IKEA], "passages", "Supported by 1 passage"),
         ([], "Norway", [IKEA], "memory", "No cited passage names the answer"),
+        ([], "Kebnekaise and IKEA", [IKEA, SWEDEN], "passages", "Supported by 2 passages"),
+        ([], "Kebnekaise, Norway", [IKEA, SWEDEN], "memory", "No cited passage names the answer"),
         ([], "yes", [IKEA, SWEDEN], "passages", "Supported by 2 passages"),
         ([], "yes", [], "memory", "From the model’s memory alone"),
     ],
@@ -81,6 +85,38 @@ def test_an_answer(steps, answer, references, rests_on, words):
     tree = grown(*steps)
     assert basis(tree, answer, references) == rests_on
     assert stands(tree, answer, references).words == words
+
+
+PRINTER = Passage(id="3", title="Ostal", text="She was a solicitor. In Trinidad and Tobago she became a printmaker.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "rests_on"),
+    [
+        *[(f"solicitor{between}printmaker", "passages") for between in (" and ", ", ", "; ", " or ", " & ", "/")],
+        ("a printmaker, and a solicitor", "passages"),
+        ("printmaker as well as solicitor", "passages"),
+        ("Trinidad and Tobago", "passages"),
+        ("solicitor and brewer", "memory"),
+        ("brewer, solicitor, and printmaker", "memory"),
+    ],
+)
+def test_each_part_of_an_answer_that_names_several_things_is_looked_for(answer: str, rests_on: str):
+    assert basis(grown(), answer, [IKEA, PRINTER]) == rests_on
+
+
+@pytest.mark.parametrize(("sure", "rests_on"), [(True, "passages"), (False, "guess")])
+def test_an_answer_that_the_lm_calls_a_guess_is_one_although_a_cited_passage_names_it(run, sure: bool, rests_on: str):
+    said = {"final_content": "I can only guess: text of A [1].", "answer": "text of A", "sure": str(sure)}
+    acts = {"next_thought": "Hm.", "search": "", "summary": "", "thoughts": "", "query": "", "new_notes": []}
+    for name in ("oner-cot", "react", "iter-retgen", "dsp", "multi-hop", "multi-hop-summaries"):
+        found, first = {"Which?": "A"}, {"first_search": 1} if name == "react" else {}
+        prediction, *_ = run(name, lambda asked: acts | said, found=found, question="Which?", **first)
+        assert prediction.rests_on == (rests_on if prediction.references else "memory" if sure else "guess"), name
+        said_none, *_ = run(
+            name, lambda asked: acts | said | {"answer": "unknown"}, found=found, question="Which?", **first
+        )
+        assert said_none.rests_on is None, name
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def replying(keep: str = "AC", numbers: Any = None, answers: Any = None) -> Any:
             kept = [number for number, title in enumerate(asked.titles, start=1) if title in keep]
             return {"reasons": "hm", "kept": kept if numbers is None else numbers}
         answer = (answers or {}).get(asked.temperature, "a")
-        return {"final_content": "Because of A [1].", "answer": answer}
+        return {"final_content": "Because of A [1].", "answer": answer, "sure": True}
 
     return reply
 
@@ -199,7 +199,7 @@ def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
         if asked.temperature != RETRY_TEMPERATURE:
             return "nonsense"
         city = next(cities)
-        return {"final_content": f"It is {city}.", "answer": city}
+        return {"final_content": f"It is {city}.", "answer": city, "sure": True}
 
     answering(reply)
     dspy.settings.lm.cache = True
@@ -295,7 +295,7 @@ def test_the_first_answer_ends_the_question_where_passages_support_it(ask, facts
 def test_a_passage_that_does_not_hold_what_is_told_is_not_cited(ask):
     def reply(asked: Asked) -> dict[str, Any]:
         if asked.wants == "final_content":
-            return {"final_content": "It is in Prague [1], as text of C says [2].", "answer": "a"}
+            return {"final_content": "It is in Prague [1], as text of C says [2].", "answer": "a", "sure": True}
         return judging()(asked)
 
     content = ask(reply, preset="best", queries=["original"]).prediction.final_content

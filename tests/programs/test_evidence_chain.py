@@ -7,6 +7,7 @@ import pytest
 from fakes import FoundRetriever
 
 from questree.programs.demonstrations import noted
+from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
 
 Q = "Where did the painter of The Red Barge die?"
@@ -67,7 +68,8 @@ def test_a_fact_that_was_proven_before_needs_no_quote_again(ask):
     again = {"fact": f"{PAINTED['fact']} [1]", "passage": 0, "quote": ""}  # copied with its tag
     unproven = {**DIED, "passage": 1, "quote": "The Red Barge is a painting"}
     prediction, asked, _ = ask(reads(PAINTED, unproven, missing=DEATH), reads(again, DIED))
-    assert "Brenka Ostal died in Orvane. (not in its quote)" in asked[1].text
+    known = ["The Red Barge was painted by Brenka Ostal. [1]", "Brenka Ostal died in Orvane. (unproven)"]
+    assert asked[1].given("known_facts") == known
     assert prediction.final_content.startswith("The Red Barge was painted by Brenka Ostal [1]. Brenka Ostal died")
 
 
@@ -77,6 +79,46 @@ def test_queries_are_searched_for_once(ask):
 
 def test_it_stops_when_a_search_brings_nothing_that_was_not_read(ask):
     ask(reads(PAINTED, missing=["boats"], sure=False), found={Q: [BARGE, OTHER], "boats": [OTHER]})
+
+
+@pytest.mark.parametrize(("query", "known"), [("boats", ["boats"]), (Q, [])])
+def test_a_reply_that_waits_for_a_search_in_vain_is_asked_for_the_answer(ask, query: str, known: list[str]):
+    """It leaves the answer empty as long as it searches, and so invents none."""
+    found = {Q: [BARGE, OTHER], "boats": [OTHER]}
+    waits, answers = reads(PAINTED, missing=[query], answer="", sure=False), reads(PAINTED, answer="Bonn", sure=False)
+    prediction, asked, queries = ask(waits, answers, found=found)
+    assert [(one.given("searches_left"), one.titles) for one in asked] == [
+        ("2", ("The Red Barge", "Barge")),
+        ("0", ("The Red Barge", "Barge")),
+    ]
+    assert (asked[1].given("queries"), queries) == (known, [Q, *known])
+    assert (prediction.answer, prediction.rests_on) == ("Bonn", "guess")
+
+
+@pytest.mark.parametrize("answer", ["unknown", "not found", ""])
+@pytest.mark.parametrize("sure", [True, False])
+def test_no_answer_is_no_guess_and_rests_on_nothing(ask, answer: str, sure: bool):
+    prediction, *_ = ask(reads(PAINTED, answer=answer, sure=sure), found=ALL)
+    assert (prediction.answer, prediction.rests_on) == ("", None)
+    assert prediction.final_content == "The Red Barge was painted by Brenka Ostal [1]."
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        ("Ostal was born on 0872-10-18.", "0872-10-18"),
+        ("Ostal was born on 18 October 0872 in Orvane.", "18 October 0872, Orvane"),
+        ("Ostal was born on October 18, 0872.", "October 18, 0872"),
+        ("Ostal lived from 1901 to 1987.", "1901, 1987"),
+        ("The Red Barge was painted.", ""),
+    ],
+)
+def test_the_tree_shows_what_a_fact_adds_as_it_is_written(ask, fact: str, told: str):
+    passage = OSTAL.model_copy(update={"title": "Ostal", "text": fact})
+    given = {"fact": fact, "passage": 1, "quote": fact}
+    before = {"fact": "Ostal was a painter.", "passage": 0, "quote": ""}
+    line = as_text(ask(reads(before, given), found=[passage])[0].tree)
+    assert line.splitlines()[-1].strip() == f"└─● {fact}{told and f' → {told}'}  (found in Ostal)"
 
 
 def test_a_search_that_proved_nothing_is_made_again_in_other_words(ask):
@@ -162,9 +204,18 @@ def test_a_reply_of_a_hundred_facts_is_cut(ask):
     assert len(ask(reads(*facts), found=[OSTAL])[0].tree.nodes) == 21
 
 
-@pytest.mark.parametrize(("passage", "exemplary"), [(2, True), (1, False)])
-def test_a_reading_that_numbers_a_passage_wrongly_is_no_demonstration(ask, passage: int, exemplary: bool):
+@pytest.mark.parametrize(
+    ("passage", "missing", "answer", "exemplary"),
+    [(2, [], "Orvane", True), (1, [], "Orvane", False), (2, ["boats"], "Orvane", False), (2, ["boats"], "", True)],
+)
+def test_a_reading_that_numbers_a_passage_wrongly_or_answers_while_it_searches_is_no_demonstration(
+    ask, passage: int, missing: list[str], answer: str, exemplary: bool
+):
     with dspy.context(trace=[]):
-        ask(reads({**DIED, "passage": passage}), found=ALL)
-        (step,) = dspy.settings.trace
+        ask(
+            reads({**DIED, "passage": passage}, missing=missing, answer=answer),
+            *[reads(DIED)] * (not answer),
+            found=ALL,
+        )
+        step = dspy.settings.trace[0]
     assert noted(step).exemplary is exemplary

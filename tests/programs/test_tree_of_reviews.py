@@ -31,7 +31,7 @@ def replying(reviews: dict[str, dict[str, str]], fused: str = "Vltava", content:
     def reply(asked: Asked) -> dict[str, Any]:
         titles = "".join(asked.titles)
         if asked.wants == "final_content":
-            return {"final_content": content, "answer": fused}
+            return {"final_content": content, "answer": fused, "sure": True}
         if "information" in asked.text:
             return {"thoughts": "hm", "information": f"more+{titles}"}
         return {"thoughts": "hm", **reviews[titles]} if asked.wants == "thoughts" else reviews[titles]
@@ -257,7 +257,7 @@ def asking(**queries: str) -> Any:
 
     def reply(asked: Asked) -> dict[str, str]:
         if asked.wants == "final_content":
-            return {"final_content": "It is.", "answer": "Vltava"}
+            return {"final_content": "It is.", "answer": "Vltava", "sure": False}
         last = asked.titles[-1]
         if last in queries:
             return ours("", "", queries[last], adds=False)
@@ -291,7 +291,7 @@ def test_as_long_as_all_is_rejected_what_was_asked_for_last_is_searched_for_and_
     prediction, asked, queries = ran = ask_best(reply, {Q: "XV", "one": "Y", "two": "Z", "three": "A", "four": "A"})
     assert [query for query, _ in queries] == [Q, "one", "two"], "as many searches as there are levels"
     assert [one.given("tried") for one in asked[:-1]] == [[], [], ["one"], ["one", "two"]]
-    assert ran.calls[-1] == "final_content(X+V+Y+Z)"
+    assert (ran.calls[-1], prediction.rests_on) == ("final_content(X+V+Y+Z)", "guess"), "the LM is not sure"
     assert [passage.id for passage in prediction.passages] == ["X", "V", "Y", "Z"]
     assert ask_best(reply, {Q: "XV", "one": "Y"}, second_search=False).queries == [(Q, 5)]
 
@@ -302,7 +302,7 @@ def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(ask_best, fus
 
     def reply(asked):
         if asked.wants == "final_content":
-            return {"final_content": "It is Brno [3].", "answer": "Brno"}
+            return {"final_content": "It is Brno [3].", "answer": "Brno", "sure": True}
         (title,) = asked.titles
         return ours(f"of {title} [1]", facts[title])
 
@@ -319,7 +319,7 @@ def ours(answer: str = "Vltava", facts: str = "Some.", query: str = "", adds: bo
 
 def reviewing(review: dict[str, str], content: str = "Fused.") -> Any:
     """An LM that gives the same review of our own to each path."""
-    fused = {"final_content": content, "answer": "Vltava"}
+    fused = {"final_content": content, "answer": "Vltava", "sure": True}
     return lambda asked: review if asked.wants == "facts" else fused
 
 

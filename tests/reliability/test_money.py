@@ -23,7 +23,11 @@ def asked(count=6, out=None, **policy):
     return evaluate(program("cot"), examples, right, out=out, policy=RunPolicy(concurrency=1, **policy))
 
 
-@pytest.mark.parametrize("usage", [NO_USAGE, TOTAL_ONLY], ids=lambda fault: fault.kind)
+ODD_COUNTS = {"prompt_tokens": -5, "completion_tokens": "many", "prompt_tokens_details": []}
+ODD = Fault("odd counts", change=lambda reply: {**reply, "usage": ODD_COUNTS})
+
+
+@pytest.mark.parametrize("usage", [NO_USAGE, TOTAL_ONLY, ODD], ids=lambda fault: fault.kind)
 @pytest.mark.parametrize("budget", [{"max_tokens": 300}, {"max_cost": 1e-6}])
 def test_a_budget_bounds_where_the_server_does_not_count_tokens(usage, budget, behind, monkeypatch):
     schedule = behind(usage)

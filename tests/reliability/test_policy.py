@@ -76,15 +76,34 @@ def test_a_served_lm_is_never_waited_for_without_end(workplace):
         ("openai/m", {"temperature": 0.7}, 0.7),
         ("openai/gpt-5", {}, None),  # it takes none but its own
         ("openai/gpt-5", {"temperature": 1.0}, 1.0),
+        ("openai/m", {"temperature": "none"}, None),
+        ("openai/gpt-5", {"temperature": "none"}, None),
+        ("anthropic/claude-opus-4-7", {}, None),  # as DSPy's list of models says
         ("simulated", {}, None),  # greedy, as at 0
+        ("simulated", {"temperature": "none"}, None),
         ("simulated", {"temperature": 0.7}, 0.7),
     ],
 )
 def test_an_lm_decodes_greedily_unless_another_temperature_is_given(workplace, lm, given, sent):
-    assert Parts(run_settings(lm=lm, **given)).lm.kwargs["temperature"] == sent
+    settings = run_settings(lm=lm, **given)
+    assert Parts(settings).lm.kwargs["temperature"] == sent
+    assert run_settings(**settings.model_dump(mode="json")) == settings, "as a worker of a cluster gets them"
+
+
+def test_no_temperature_can_be_typed_or_named_in_a_file_or_a_variable(workplace, monkeypatch, questree):
+    words = "ask What? --program direct --lm openai/m --api-base http://127.0.0.1:9/v1 --retries 0 --temperature"
+    assert "127.0.0.1" in questree(words, "none").refused()
+    assert "temperature" in questree(words, "warm").refused()
+    monkeypatch.setenv("QUESTREE_TEMPERATURE", "none")
+    assert run_settings().temperature == "none"
+    assert run_settings(temperature="0.5").temperature == 0.5
+    with pytest.raises(QuestreeError, match="less than or equal to 2"):
+        run_settings(temperature=3)
 
 
 @pytest.mark.parametrize("given", [{"temperature": 0.7}, {"reply_tokens": 64}])
 def test_what_a_model_cannot_take_is_said_by_name(workplace, given):
     with pytest.raises(QuestreeError, match=r"openai/gpt-5 cannot be asked so: .*temperature=1\.0"):
         _ = Parts(run_settings(lm="openai/gpt-5", **given)).lm
+    with pytest.raises(QuestreeError, match=r"claude-opus-4-7 takes no temperature\. Leave --temperature out"):
+        _ = Parts(run_settings(lm="anthropic/claude-opus-4-7", temperature=0.7)).lm

@@ -63,6 +63,18 @@ def test_events_are_the_tree_as_it_grows(client):
     assert all(done["final_content"].startswith(text) for text in written)
 
 
+@pytest.mark.parametrize(("limits", "is_written"), [({}, True), ({"stream_lm": False}, False)])
+def test_an_answer_is_shown_as_it_is_written_unless_the_lm_is_asked_without_a_stream(
+    limits, is_written, make_service, tap, visit, monkeypatch
+):
+    monkeypatch.setattr("questree.lm.call._refused", set())
+    tap.let(100)
+    stream = visit(make_service(**limits)).post("/ask", json=ASKED, headers={"accept": "text/event-stream"})
+    kinds = [kind for kind, _ in events(stream.text)]
+    assert kinds[-1] == "done"
+    assert ("written" in kinds) == is_written
+
+
 def test_an_event_is_one_line_to_any_client(client):
     question = "Where is\u2028 \u2029 Prague?"
     stream = client.post("/ask", json=ASKED | {"question": question}, headers={"accept": "text/event-stream"})

@@ -40,7 +40,7 @@ def test_an_answer_over_http_is_the_one_in_process(api_base: str, adapter: dspy.
     def plain(rows: list[Any]) -> list[Any]:
         return [(row["answer"], row["final_content"], row["tree"], row["spent"]) for row in rows]
 
-    in_process, served = answers(lm_of(MIND, cache=False)), answers(over_http(api_base))
+    in_process, served = answers(lm_of(MIND, cache=False, max_tokens=4096)), answers(over_http(api_base))  # its default
     assert plain(served) == plain(in_process)
 
 

@@ -20,7 +20,7 @@ def lm(name: str, *replies) -> dspy.LM:
 
 
 def reply(answer: str) -> dict[str, str]:
-    return {"reasoning": "So.", "final_content": f"In {answer} [1].", "answer": answer}
+    return {"reasoning": "So.", "final_content": f"In {answer} [1].", "answer": answer, "sure": "True"}
 
 
 @pytest.fixture

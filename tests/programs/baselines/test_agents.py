@@ -19,7 +19,7 @@ from questree.programs.modules.searches import up_to_search
 Q = "Which river?"
 BORN, RIVER = "Where was Kafka born?", "Which river flows through Prague?"
 PASSAGES = {BORN: "Kafka was born in Prague.", RIVER: "The Vltava flows through Prague."}
-TOLD = {"final_content": "Prague [1] is on the Vltava [2].", "answer": "Vltava"}
+TOLD = {"final_content": "Prague [1] is on the Vltava [2].", "answer": "Vltava", "sure": "True"}
 
 
 def missing(query: str) -> dict[str, str]:
@@ -165,12 +165,10 @@ def test_an_agent_may_look_at_one_search_of_the_question_first(run):
 
 
 def test_react_may_look_at_one_search_of_the_question_first(run):
-    finish = {"next_thought": "A tells it.", "next_tool_name": "finish", "next_tool_args": {}}
-    extracted = {"reasoning": "So [1].", "answer": "A"}
-    prediction, asked, queries = run("react", finish, extracted, found={Q: "ABC"}, first_search=2)
-    assert (prediction.answer, queries, len(asked)) == ("A", [(Q, 2)], 2)
-    told = ("I search for the question itself.", "[2] B", "[3] ")
-    assert [text in asked[0].text for text in told] == [True, True, False]
+    answers = {"next_thought": "A tells it.", "search": "", "final_content": "So [1].", "answer": "A", "sure": "True"}
+    prediction, (asked,), queries = run("react", answers, found={Q: "ABC"}, first_search=2)
+    assert (prediction.answer, queries, asked.titles) == ("A", [(Q, 2)], ("A", "B"))
+    assert asked.given("trajectory") == ["I search for the question itself.", f"[Search({Q}) → passages 1, 2]"]
 
 
 @pytest.mark.parametrize("name", ["search-agent", "toolformer"])
@@ -235,7 +233,8 @@ def test_the_first_tag_of_a_turn_counts(turn, read):
     ],
 )
 def test_adaptive_answers_by_the_strategy_that_the_question_needs(run, needed, thoughts, queries, cited):
-    replies = [{"searches_needed": needed}, *thoughts, {"final_content": "As A says [1].", "answer": "Vltava"}]
+    told = {"final_content": "As A says [1].", "answer": "Vltava", "sure": "True"}
+    replies = [{"searches_needed": needed}, *thoughts, told]
     prediction, asked, searched = run("adaptive", *replies, found={Q: "A", "river?": "A"})
     assert (prediction.answer, prediction.searches_needed, prediction.failure) == ("Vltava", needed, None)
     assert (searched, len(asked)) == (queries, len(replies))
@@ -288,6 +287,14 @@ def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_little
     )
     assert [query for query, _ in queries] == ["It is .", "Is it ?", *["Is it B?"] * looked_up]
     assert (asked[3].given("passages"), asked[3].given("tentative")) == (shown, "Is it B?")
+
+
+@pytest.mark.parametrize(("said", "rests_on"), [("", "passages"), ("perhaps: ", "guess")])
+def test_flare_rests_on_a_guess_where_its_last_thought_says_perhaps(run, said, rests_on):
+    end = f"So the answer is {said}Prague."
+    replies = [doubts("It is Vienna.", "Vienna"), {"thought": "It is Prague [1]."}, doubts(end), {"answer": "Prague"}]
+    prediction, *_ = run("flare", *replies, found=ListRetriever({"It is .": "Franz was born in Prague."}))
+    assert (prediction.answer, prediction.rests_on) == ("Prague", rests_on)
 
 
 @pytest.mark.parametrize(

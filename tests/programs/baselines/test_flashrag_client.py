@@ -66,11 +66,11 @@ def ours(name: str, script: Script, answering) -> Course:
 
     def reply(asked: Asked) -> dict[str, str]:
         if name == "ircot" and asked.wants == "final_content":
-            return {"final_content": "So.", "answer": "a"}
+            return {"final_content": "So.", "answer": "a", "sure": "True"}
         course.shown.append(list(asked.titles))
         told = text_of(next(replies))
         content, _, answer = told.rpartition(" ")
-        return {"thought": told} if name == "ircot" else {"final_content": content, "answer": answer}
+        return {"thought": told} if name == "ircot" else {"final_content": content, "answer": answer, "sure": "True"}
 
     answering(reply)
     most = {"ircot": "max_thoughts", "iter-retgen": "turns"}[name]

@@ -20,7 +20,7 @@ Q = "Which river?"
 
 
 def told(content: str = "So.", answer: str = "Vltava") -> dict[str, str]:
-    return {"final_content": content, "answer": answer}
+    return {"final_content": content, "answer": answer, "sure": "True"}
 
 
 def thoughts(*said: str) -> list[dict[str, str]]:
@@ -115,25 +115,24 @@ def test_toolformer_puts_results_into_its_text_and_writes_on(run):
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
 
 
-def turn(tool: str, **arguments: str) -> dict[str, object]:
-    return {"next_thought": "Hm.", "next_tool_name": tool, "next_tool_args": arguments}
+def turn(search: str = "", content: str = "As B says [2].") -> dict[str, str]:
+    return {"next_thought": "Hm.", "search": search, **(told("", "") if search else told(content))}
 
 
-SEARCHED = [turn("search", query="birthplace"), turn("search", query="river")]
-EXTRACTED = {"reasoning": "As B says [2].", "answer": "Vltava"}
+SEARCHED, ANSWERED = [turn("birthplace"), turn("river")], turn()
 
 
-def test_react_searches_until_it_finishes(run):
+def test_react_searches_until_a_reply_answers_and_shows_each_passage_once(run):
     found = {"birthplace": "A", "river": "BA"}
-    prediction, asked, queries = run("react", *SEARCHED, turn("finish"), EXTRACTED, found=found)
-    assert [one.wants for one in asked] == ["next_thought"] * 3 + ["reasoning"]
-    assert "text of" not in asked[0].text
-    assert "[1] A | text of A" in asked[1].text
-    assert "[2] B | text of B\n[1] A | text of A" in asked[2].text
+    prediction, asked, queries = run("react", *SEARCHED, ANSWERED, found=found)
+    assert list(map(repr, asked)) == ["next_thought()", "next_thought(A)", "next_thought(A+B)"]
+    searched = ["Hm.", "[Search(birthplace) → passages 1]", "Hm.", "[Search(river) → passages 2, 1]"]
+    assert [one.given("trajectory") for one in asked] == [[], searched[:2], searched]
+    assert [one.given("searches_left") for one in asked] == ["7", "6", "5"]
     assert queries == [("birthplace", 3), ("river", 3)]
     assert (prediction.answer, prediction.final_content) == ("Vltava", "As B says [1].")
     assert ids(prediction.references) == ["B"]
-    assert prediction.spent.calls == 4
+    assert prediction.spent.calls == 3
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
 
 
@@ -141,31 +140,34 @@ def test_react_searches_until_it_finishes(run):
     ("name", "replies", "settings"),
     [
         ("react", SEARCHED, {"max_turns": 2}),  # its turns are spent
-        ("react", ["no", turn("finish")], {}),  # what cannot be parsed is asked for again
-        ("react-self-consistency", [turn("finish")], {}),
-        ("react-self-consistency", [*SEARCHED, turn("finish")], {}),
+        ("react", ["no"], {}),  # what cannot be parsed is asked for again
+        ("react-self-consistency", [], {}),
+        ("react-self-consistency", SEARCHED, {}),
     ],
 )
 def test_react_that_ends_answers_from_what_it_has(run, name, replies, settings):
-    prediction, *_ = run(name, *replies, EXTRACTED, **settings)
+    prediction, asked, _ = run(name, *replies, ANSWERED, **settings)
     assert (prediction.answer, prediction.spent.calls) == ("Vltava", len(replies) + 1)
+    assert asked[-1].given("searches_left") == str(settings.get("max_turns", 7) - len(replies) + replies.count("no"))
 
 
-def test_react_forgets_its_oldest_turn_when_the_window_is_full(run):
-    replies = [*SEARCHED, lm15.ContextLengthError("too long"), turn("finish"), EXTRACTED]
+def test_react_that_searches_when_it_has_to_answer_has_no_answer(run):
+    prediction, asked, queries = run("react", *SEARCHED, found={}, max_turns=1)
+    assert (prediction.answer, prediction.rests_on, len(asked), queries) == ("", None, 2, [("birthplace", 3)])
+
+
+def test_react_leaves_its_oldest_passages_out_when_the_window_is_full(run):
+    replies = [*SEARCHED, lm15.ContextLengthError("too long"), ANSWERED]
     prediction, asked, _ = run("react", *replies, found={"birthplace": "A", "river": "B"})
-    assert prediction.failure is None
-    assert [("text of A" in one.text, "text of B" in one.text) for one in asked[2:4]] == [(True, True), (False, True)]
+    assert ids(prediction.references) == ["B"]
+    assert list(map(repr, asked[2:])) == ["next_thought(A+B)", "next_thought(B)"]
 
 
 def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
     barrier = threading.Barrier(2)
 
     def reply(asked):
-        if asked.wants == "reasoning":
-            return {"reasoning": "So [1].", "answer": "a"}
-        question = asked.given("question")
-        return turn("finish") if "observation_0" in asked.text else turn("search", query=question)
+        return turn(content="So [1].") if asked.given("trajectory") else turn(asked.given("question"))
 
     answering(reply, meet=lambda asked: barrier)
     react = program("react", retriever=TableRetriever({"one?": "A", "two?": "B"}))
@@ -176,7 +178,7 @@ def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
 def test_react_that_does_not_finish_gives_way_to_self_consistency(run):
     def reply(asked):
         if asked.wants == "next_thought":
-            return turn("search", query="river")
+            return turn("river")
         return told("From memory.")
 
     prediction, asked, _ = run("react-self-consistency", reply, found={"river": "A"}, max_turns=2, samples=3)

@@ -80,7 +80,7 @@ def test_one_retrieval_then_an_answer(run):
 
 
 def test_one_retrieval_then_a_chain_of_thought_that_cites(run):
-    reply = {"final_content": "As B says [2], so.", "answer": "Vltava"}
+    reply = {"final_content": "As B says [2], so.", "answer": "Vltava", "sure": "True"}
     prediction, (asked,), _ = run("oner-cot", reply, found=SHELF)
     assert (asked.wants, asked.titles) == ("final_content", ("A", "B"))
     assert prediction.final_content == "As B says [1], so."
@@ -104,7 +104,7 @@ def test_a_text_without_references_has_no_marks(name, run):
 
 def test_an_answer_holds_no_marks_where_its_content_does(run):
     """The answer would keep the numbers of the prompt; the content counts its references."""
-    reply = {"final_content": "It is text of B [2].", "answer": "text of B [2]"}
+    reply = {"final_content": "It is text of B [2].", "answer": "text of B [2]", "sure": "True"}
     prediction, *_ = run("oner-cot", reply, found=SHELF)
     assert (prediction.answer, prediction.final_content) == ("text of B", "It is text of B [1].")
 
@@ -112,8 +112,8 @@ def test_an_answer_holds_no_marks_where_its_content_does(run):
 @pytest.mark.parametrize("name", ["direct", "cot", "oner", "oner-cot", "react", "recite", "self-consistency"])
 @pytest.mark.parametrize("said", ["null", "None", "I don't know.", "unknown [1]", "[1]"])
 def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said, run):
-    replies = {"next_thought": "So.", "next_tool_name": "finish", "next_tool_args": {}}
-    replies |= {"reasoning": "So.", "final_content": "So.", "passage": "So.", "answer": said}
+    replies = {"next_thought": "So.", "search": "", "final_content": "So.", "passage": "So.", "answer": said}
+    replies |= {"sure": "True"}
     prediction = run(name, lambda asked: replies, found=SHELF).prediction
     assert prediction.answer == ""
     assert {node.source for node in prediction.tree.nodes} <= {"unsolved", "query", "passage"}, "nobody knew that"
@@ -124,13 +124,13 @@ def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said,
     ("style", "answer"), [("label", "NOT ENOUGH INFO"), ("two-label", ""), ("yes-no", ""), ("short", "")]
 )
 def test_no_answer_to_a_claim_with_three_labels_means_that_it_is_open(style, answer, run):
-    reply = {"final_content": "Kafka wrote it.", "answer": "Cannot be determined."}
+    reply = {"final_content": "Kafka wrote it.", "answer": "Cannot be determined.", "sure": "True"}
     prediction = run("oner-cot", reply, found=SHELF, style=style).prediction
     assert (prediction.answer, prediction.final_content) == (answer, "Kafka wrote it.")
 
 
 def test_a_claim_that_failed_is_not_open(answering):
-    answering(lambda asked: {"final_content": "So.", "answer": "REFUTES"})
+    answering(lambda asked: {"final_content": "So.", "answer": "REFUTES", "sure": "True"})
     with counting_failures():
         prediction = program("oner-cot")(question=Q, answer_style="label")
     assert (prediction.answer, prediction.failure.cause) == ("", "retrieval")

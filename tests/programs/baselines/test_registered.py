@@ -93,12 +93,9 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
 
 ASKS, ENDS = {"follow_up": "Where?"}, {"follow_up": None}
 UNKNOWN, KNOWN = ({"query_answer": answer, "references": []} for answer in (None, "Prague"))
-SEARCHES, FINISHES = (
-    {"next_thought": "Hm.", "next_tool_name": name, "next_tool_args": given}
-    for name, given in (("search", {"query": "q"}), ("finish", {}))
-)
 WRITES = {"continuation": "In", "search": "q", "answer": None}
-TOLD = {"final_content": "So.", "answer": "Prague"}
+TOLD = {"final_content": "So.", "answer": "Prague", "sure": "True"}
+SEARCHES, ANSWERS = ({**TOLD, "next_thought": "Hm.", **one} for one in ({"search": "q", "answer": ""}, {"search": ""}))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +115,7 @@ TOLD = {"final_content": "So.", "answer": "Prague"}
         ),
         ("ircot", [{"thought": "In Prague."}, {"thought": "So the answer is x."}, TOLD], ["goes on", "ends", ""]),
         ("toolformer", [WRITES, {**WRITES, "search": None, "answer": "a"}], ["searches", "ends"]),
-        ("react", [SEARCHES, FINISHES, {"reasoning": "So.", "answer": "a"}], ["search", "finish", ""]),
+        ("react", [SEARCHES, ANSWERS], ["searches", "answers"]),
         ("direct", [{"answer": "Prague"}], [""]),
     ],
 )

@@ -18,13 +18,13 @@ from questree.programs.majority import most_votes, sample, winner
 from questree.retrieval import Passage
 
 Q = "Which river?"
-TOLD = {"final_content": "So.", "answer": "Vltava"}
+TOLD = {"final_content": "So.", "answer": "Vltava", "sure": "True"}
 
 
 def thinking(*answers: str, thoughts: str = "Thought so.") -> Callable[[Asked], dict[str, str]]:
     """An LM whose chains of thought end in these answers, one after another, in whichever order they are asked."""
     left = iter(answers)
-    return lambda asked: {"final_content": thoughts, "answer": next(left)}
+    return lambda asked: {"final_content": thoughts, "answer": next(left), "sure": "True"}
 
 
 def test_each_sample_has_a_temperature_and_a_rollout_of_its_own(answering):
@@ -43,7 +43,7 @@ def test_samples_within_samples_differ_from_each_other(answering):
 
 
 def test_an_lm_of_the_program_s_own_is_sampled_as_well(answering):
-    engine = answering(lambda asked: {"final_content": "So.", "answer": "a"})
+    engine = answering(lambda asked: {"final_content": "So.", "answer": "a", "sure": "True"})
     own = program("self-consistency", samples=3)
     own.set_lm(dspy.settings.lm.copy(cache=True))
     own(question="a question of this test and of its own LM")
@@ -51,7 +51,7 @@ def test_an_lm_of_the_program_s_own_is_sampled_as_well(answering):
 
 
 def test_samples_really_call_the_lm_where_replies_are_cached(answering):
-    engine = answering(lambda asked: {"final_content": "So.", "answer": "a"})
+    engine = answering(lambda asked: {"final_content": "So.", "answer": "a", "sure": "True"})
     dspy.settings.lm.cache = True
     for _ in range(2):  # the second time, each sample is found in the cache
         program("self-consistency", samples=4)(question="a question of this test alone")
@@ -87,7 +87,7 @@ def test_programs_that_sample_count_verdicts(run, name, settings):
             return {"passage": "A passage."}
         if asked.wants == "thoughts":
             return {"thoughts": "Nothing yet.", "query": "Where?"}
-        return {"final_content": "So it is.", "answer": next(given)}
+        return {"final_content": "So it is.", "answer": next(given), "sure": "True"}
 
     assert run(name, reply, style="yes-no", **settings).prediction.answer.startswith("Yes")
 
@@ -107,7 +107,7 @@ def test_self_consistency_goes_around_any_program_with_its_tree(answering):
             return {"chain": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": "Vltava"}]}
         if asked.wants == "span":
             return {"span": "Prague", "confidence": 0.9}
-        return {"final_content": "In Prague [1].", "answer": "Vltava"}
+        return {"final_content": "In Prague [1].", "answer": "Vltava", "sure": "True"}
 
     answering(reply)
     retriever = ListRetriever({"Where?": "Prague."})
@@ -121,6 +121,13 @@ def test_self_consistency_goes_around_any_program_with_its_tree(answering):
     )
     assert [passage.id for passage in prediction.references] == ["p0"]
     assert around.reader is around.program.reader
+
+
+@pytest.mark.parametrize(("sure", "rests_on"), [("True", "passages"), ("False", "guess")])
+def test_self_consistency_rests_on_what_its_sample_rests_on(answering, sure, rests_on):
+    answering(lambda asked: {"final_content": "In Prague [1].", "answer": "Prague", "sure": sure})
+    around = program("self-consistency", retriever=ListRetriever({Q: "Prague."}), of="oner-cot", samples=2)
+    assert around(question=Q).rests_on == rests_on
 
 
 def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
