@@ -91,9 +91,11 @@ def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
 
 def _came_by(node: Node, tree: ReasoningTree | None) -> str:
     """Return how a step came by its answer, and what the passages say of it."""
-    name = (node.passage.title or node.passage.id) if node.passage else ""
+    name = (node.passage.title or node.passage.id) + ", read before" * node.read_before if node.passage else ""
     read = f"{len(node.found)} passage{'s' * (len(node.found) != 1)} read"
     stands = bool(node.support and node.passage)
+    if node.source == "unsolved" and node.stance == "supports":
+        return "found: the step that took its place has the answer"
     if node.source == "unsolved":
         return f"not found: {read}" if node.found else "not looked up"
     if node.source == "completed" and not stands:

@@ -15,6 +15,7 @@ from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from ..signatures.knowledge import (
+    AnswerOrGuess,
     AnswerWithKnowledge,
     FilterKnowledge,
     FilterKnowledgeOnTopic,
@@ -38,6 +39,10 @@ class BlendFilterSettings(MethodSettings):
         queries: which of the blended queries are used, at least one.
         k: how many passages each of them retrieves.
         hops: how often the external query is augmented from what the last one found (remark 1).
+        draft: whether one call writes the facts that the passages of the question tell, which make the external query,
+            and what is recalled of the others, which makes the internal one; where no fact is missing, it ends the
+            question. Off, an answer, which may guess, and a passage from memory are a call each (paper). Has no effect
+            without the external query.
         filter: filter each query's passages and unite the rest ("each", the paper's), unite and then filter ("union",
             remark 2: a passage that several queries found is judged once), or do not filter ("none").
         judgements: whether the filter gives a reason and a judgement for each passage, or reasons and the numbers that
@@ -54,6 +59,7 @@ class BlendFilterSettings(MethodSettings):
     """
 
     PAPER: ClassVar[dict[str, Any]] = {
+        "draft": False,
         "filter": "each",
         "judgements": False,
         "topic": True,
@@ -65,6 +71,7 @@ class BlendFilterSettings(MethodSettings):
     queries: tuple[Query, ...] = Field(default=get_args(Query), min_length=1)
     k: int = Field(default=5, ge=1)
     hops: int = Field(default=1, ge=1)
+    draft: bool = True
     filter: Literal["each", "union", "none"] = "union"
     judgements: bool = True
     topic: bool = False
@@ -94,9 +101,10 @@ class BlendFilter(Program):
     question after what the LM remembers (internal). The LM filters the passages of each; the answer is read from the
     union of the rest. Calls that do not wait for each other run at the same time.
 
-    By default the passages of all queries are judged together, each once and with a reason, and the LM is not told to
-    forget what it knows: at three calls fewer than ``preset=paper``, it keeps more of the passages that only lead to
-    the answer.
+    By default one call answers from the question's own passages, which ends the question if they tell all that it needs,
+    or writes both queries; a query that would be the question again is left out. The passages of all queries are judged
+    together, each once and with a reason, and the LM is not told to forget what it knows: at four calls fewer than
+    ``preset=paper``, it keeps more of the passages that only lead to the answer.
 
     Where the paper leaves open, or we differ: a draft adds its content to a query, not what it says that it does not
     know, nor its answer twice. If the filter keeps no passage, none are retrieved in their place, and the LM answers
@@ -111,11 +119,12 @@ class BlendFilter(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: BlendFilterSettings | None = None):
         super().__init__(retriever, settings)
-        self.query_blending = QueryBlending(self.settings.question_first)
+        self.drafts = self.settings.draft and "external" in self.settings.queries
+        self.query_blending = QueryBlending(self.settings.question_first, self.drafts)
         if self.names_topic:
             self.topic_naming, self.topic_filter = dspy.Predict(NameTopic), KnowledgeFilter(FilterKnowledgeOnTopic)
         self.knowledge_filter = KnowledgeFilter(JudgePassages if self.settings.judgements else FilterKnowledge)
-        self.knowledge_answer = dspy.Predict(AnswerWithKnowledge)
+        self.knowledge_answer = dspy.Predict(AnswerOrGuess if self.settings.preset == "best" else AnswerWithKnowledge)
 
     @property
     def names_topic(self) -> bool:
@@ -133,23 +142,43 @@ class BlendFilter(Program):
             partial(self.blend, tree.question, answer_style),
             partial(self.topic, tree.question, answer_style),
         ]
-        blended, topic = run_parallel(tasks)
+        (blended, told), topic = run_parallel(tasks)
         nodes = add_queries(tree, blended)
-        filtered = self.filter(tree.question, topic, [knowledge.passages for knowledge in blended.values()])
+        sets = [knowledge.passages for knowledge in blended.values()]
+        filtered = [Filtered(told.references)] if told else self.filter(tree.question, topic, sets)
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
-        samples = self.answer(tree.question, answer_style, kept)
+        samples = [told] if told else self.answer(tree.question, answer_style, kept)
         answers = [answer for answer, *_ in samples]
         return answered(
             tree,
             *samples[winner(answers, answer_style)],
             passages=kept,
-            retrieved=distinct([knowledge.passages for knowledge in blended.values()]),
+            retrieved=distinct(sets),
             samples=answers,
             misnumbered=sum(one.misnumbered for one in filtered),
         )
 
-    def blend(self, question: str, answer_style: AnswerStyle) -> dict[Query, Knowledge]:
+    def blend(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
+        """Return what each query finds (section 3.2), and the answer if the draft ends the question."""
+        return self.draft(question, answer_style) if self.drafts else (self.augment(question, answer_style), None)
+
+    def draft(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
+        """Return what each query of a draft finds, and its answer if no fact is missing; of several samples, none."""
+        queries, knowledge = self.settings.queries, self.find(question)
+        found: dict[Query, Knowledge] = {"original": knowledge}
+        for _ in range(self.settings.hops):
+            draft = self.query_blending.drafted(question, answer_style, knowledge.passages)
+            if draft.answer and self.settings.samples == 1:
+                return found, draft.answer
+            if draft.external == knowledge.query:
+                break
+            found["external"] = knowledge = self.find(draft.external)
+        if "internal" in queries and draft.internal != draft.external:
+            found["internal"] = self.find(draft.internal)
+        return {query: found[query] for query in queries if query in found} or found, None
+
+    def augment(self, question: str, answer_style: AnswerStyle) -> dict[Query, Knowledge]:
         """Return what each query finds (section 3.2). The two augmentations run at the same time."""
         queries = self.settings.queries
         found = {} if queries == ("internal",) else {"original": self.find(question)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -76,17 +77,17 @@ class ChainSearch(ABC):
 
     def interact(self, node: Node) -> Feedback | None:
         """Retrieve and check; return feedback if the node needs completion or correction (algorithm 1, IR)."""
-        found = self.find(node.query)
-        node = self.tree.update(node, found=tuple(found), passage=found[0] if found else None)
         wanted = self.settings.verification if node.answer and node.sure else self.settings.completion
-        if not wanted or not (found or (self.revises and node.answer is None)):
-            self.tree.update(node, stance="silent")
-            return None
-        verdict = self.check(node, found)
-        if verdict.stance == "silent" and (further := self.find_further(node)):
-            found, verdict = [*found, *further], self.check(node, further)
-        changes = {"found": tuple(found), "stance": verdict.stance, "span": verdict.span}
+        found, verdict = list[Passage](), Verdict("silent", node.query)
+        for passages in self.places(node) if wanted else [self.find(node.query)]:
+            found += passages
+            node = self.tree.update(node, found=tuple(found), passage=found[0] if found else None)
+            if wanted and (verdict := self.check(node, passages)).stance != "silent":
+                break
+        changes = {"stance": verdict.stance, "span": verdict.span}
         node = self.tree.update(node, passage=verdict.passage or node.passage, **changes)
+        if not wanted or not (found or (self.revises and node.answer is None)):
+            return None
         if node.answer is None:
             return Feedback(node, self.help_for(verdict), verdict)
         if self.revises and not node.sure and verdict.remembered and not agree(node.answer, verdict.remembered):
@@ -105,9 +106,9 @@ class ChainSearch(ABC):
         found: list[Passage] = self.program.retrieve(query, k=self.settings.k)
         return found
 
-    def find_further(self, node: Node) -> list[Passage]:
-        """Return other passages to check a node with, on which those of its query are silent."""
-        return []
+    def places(self, node: Node) -> Iterator[list[Passage]]:
+        """Yield the passages to check a node with; the next ones where these are silent."""
+        yield self.find(node.query)
 
     def check(self, node: Node, found: list[Passage]) -> Verdict:
         """Return what the passages say of the node: the LM's verdict, asked for once, or a reader's (section 3.2)."""
@@ -148,7 +149,7 @@ class ChainSearch(ABC):
 
     def shares_verdict(self, node: Node) -> bool:
         """Return whether the node's query was processed before; the node then has the same outcome."""
-        if not self.settings.skip_repeats or node.answer is None:
+        if not self.settings.skip_repeats or (node.answer is None and not self.revises):
             return False
         processed = [earlier for earlier in self.tree.nodes[: node.id] if earlier.stance is not None]
         index = self.repeated(node.query, [earlier.query for earlier in processed])
@@ -227,6 +228,7 @@ class ChainSearch(ABC):
             source="unsolved" if answer is None else source,
             span=verdict.span,
             found=old.found,
+            read_before=old.read_before,
             passage=passage,
             support=support,
             stance="supports" if support else "silent",

@@ -64,9 +64,13 @@ def relevant_passages(tree: ReasoningTree) -> list[Passage]:
 def rejected_on_topic(tree: ReasoningTree) -> list[Passage]:
     """Return the rejected paragraphs whose title the question names, or a query that a review wrote."""
     asked = [tree.question, *(node.query for node in tree.nodes)]
-    rejected = [node.passage for node in _depth_first(tree, None) if node.action == "reject" and node.passage]
-    names = {passage.id: passage.title.partition(" (")[0] for passage in rejected}
-    return [one for one in rejected if any(contains(query, names[one.id]) for query in asked)]
+    rejected = [(one, one.title.partition(" (")[0]) for one in rejected_passages(tree)]
+    return [one for one, name in rejected if any(contains(query, name) for query in asked)]
+
+
+def rejected_passages(tree: ReasoningTree) -> list[Passage]:
+    """Return the rejected paragraphs, best first."""
+    return [node.passage for node in _depth_first(tree, None) if node.action == "reject" and node.passage]
 
 
 def evidence_within(evidence: list[Evidence], tokens: int) -> list[Evidence]:

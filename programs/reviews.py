@@ -22,6 +22,7 @@ from .evidence import (
     passages_within,
     ranked_passages,
     rejected_on_topic,
+    rejected_passages,
     relevant_passages,
 )
 from .modules.reviews import (
@@ -77,7 +78,7 @@ class Reviewing(Program):
         )
         if settings.expansion == "mpc":
             self.missing_paragraph = dspy.Predict(CompleteParagraphs)
-        self.evidence_fusion = EvidenceFusion(settings.fusion)
+        self.evidence_fusion = EvidenceFusion(settings.fusion, may_guess=settings.preset == "best")
 
     def expand(self, question: str, passages: list[Passage], outcome: ReviewOutcome) -> str | None:
         """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none.
@@ -98,16 +99,18 @@ class Reviewing(Program):
         """Answer from the evidence pool, as much of it as the token budget holds (section 3.3, evidence fusion).
 
         If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
-        paragraphs the LM answers alone. With our review, rejected paragraphs on topic are read as well; and of a
-        single piece whose facts keep a mark, the answer is told without a call, if it is no long one.
+        paragraphs the LM answers alone. With our review, rejected paragraphs are read as well: those on topic, or
+        all where there are no others. Of a single piece whose facts keep a mark, the answer is told without a call, if it is no long one.
         """
         settings, ours = self.settings, self.settings.expansion == "review"
         pool = evidence_pool(tree)
         read = evidence_within(pool, settings.evidence_tokens)
         passages = distinct([piece.passages for piece in read])
         if not pool:
-            further = rejected_on_topic(tree) if ours else []
-            passages = passages_within(distinct([relevant_passages(tree), further]), settings.evidence_tokens)
+            left = relevant_passages(tree)
+            if ours:
+                left = distinct([left, rejected_on_topic(tree)]) or rejected_passages(tree)
+            passages = passages_within(left, settings.evidence_tokens)
         alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
         told = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import dspy
 
 from ..common.placeholders import without_placeholders
+from ..common.text import words_in
 from ..metrics import stands_in
 from ..retrieval import Passage
 from ..signatures.chain_of_query import PlannedStep
 from .chain_search import ChainSearch, Feedback, Help
 from .filled_queries import filled_in, replaced
+from .modules.chain_of_query import guessed
 from .modules.verdict import Verdict
 from .references import distinct, without_copies
 from .tree import Node
+
+
+_ASKING = {*"who whom whose what which when where how many much name is are was were do does did".split()} | {
+    *"a an the of in on at to for from by with and".split()
+}
 
 
 class FilledSearChain(ChainSearch):
@@ -43,12 +52,33 @@ class FilledSearChain(ChainSearch):
         found, k = super().find(query), self.settings.k
         return found if without_copies(found) == found else without_copies(self.program.retrieve(query, 2 * k))[:k]
 
-    def find_further(self, node: Node) -> list[Passage]:
-        """Return what names the guess beside these passages, searched for with both; nothing for a sure answer."""
-        if node.answer is None or node.sure:
-            return []
-        further = distinct([node.found, self.find(f"{node.query} {node.answer}")])[len(node.found) :]
-        return [passage for passage in further if stands_in(passage.shown(), node.answer)]
+    def places(self, node: Node) -> Iterator[list[Passage]]:
+        """Yield what was read before and is about the query, what it finds, and what it finds with a guess, if named.
+
+        Only the first are read before anything is searched for: where they answer, no search is made.
+        """
+        if known := self.read_before(node.query):
+            self.tree.update(node, read_before=True)
+            yield known
+            self.tree.update(node, read_before=False)
+        found = distinct([known, self.find(node.query)])
+        if found[len(known) :] or not known:
+            yield found[len(known) :]
+        if node.answer is not None and not node.sure:
+            further = distinct([found, self.find(f"{node.query} {node.answer}")])[len(found) :]
+            if naming := [passage for passage in further if stands_in(passage.shown(), node.answer)]:
+                yield naming
+
+    def read_before(self, query: str) -> list[Passage]:
+        """Return what earlier queries found whose title the query names, and whose text has its other words."""
+        asked = _stems(query) - _ASKING
+        return [
+            passage
+            for passage in self.tree.passages()
+            if passage.title
+            and stands_in(query, passage.title.partition(" (")[0])
+            and asked <= _stems(passage.shown())
+        ]
 
     def help_for(self, verdict: Verdict) -> Help:
         """Complete with what was found, else with what the LM remembers; else plan the rest anew."""
@@ -87,16 +117,26 @@ class FilledSearChain(ChainSearch):
         return [helped, *(self.tree.nodes[one.id] for one in regrown)]
 
     def revise(self, branch: list[Node], feedback: Feedback) -> list[Node]:
-        """Ask for another way where nothing was found; return the old branch where the LM has none."""
+        """Ask for another way where nothing was found; return the old branch where the LM has none.
+
+        A new plan may repeat a step that is sure: its answer stands.
+        """
         node, parent = feedback.node, self.tree.parent(feedback.node)
+        solved = self.tree.path_to(parent)
+        sure = {one.query for one in solved if one.answer and one.id not in guessed(solved)}
         tried = list(dict.fromkeys(one.query for one in self.tree.nodes if one.stance is not None))
         rest = self.program.revised_chain(
             **self.asked,
-            solved=self.tree.path_to(node)[:-1],
+            solved=solved,
             node=node,
             later=self.nodes_after(node, branch),
             tried=tried,
         )
-        if not rest or filled_in(self.tree, parent, rest[0].query).casefold() in map(str.casefold, tried):
+        if not rest or filled_in(self.tree, parent, rest[0].query).casefold() in {*map(str.casefold, {*tried} - sure)}:
             return branch
         return self.grow(parent, rest, self.next_round(), replaces=node.id)
+
+
+def _stems(text: str) -> set[str]:
+    """Return the words of a text without the s of a plural or genitive."""
+    return {word if word in _ASKING else word.removesuffix("s") for word in words_in(text)} - {""}

@@ -57,6 +57,7 @@ class Node(BaseModel):
         fuller: the name as it was recalled, where the passage shortens or describes it; later queries have this.
         template: the query as it was planned, with #n for the answer of the n-th step.
         found: the passages that were retrieved for the query, best first.
+        read_before: whether they are of earlier queries: nothing was searched for (SearChain).
         passage: the one of them that was read, or that supports the answer.
         support: the sentence of the passage that holds the answer; None if no passage supports it. A step is cited
             only if it has one.
@@ -86,6 +87,7 @@ class Node(BaseModel):
     fuller: str | None = None
     template: str | None = None
     found: tuple[Passage, ...] = ()
+    read_before: bool = False
     passage: Passage | None = None
     support: str | None = None
     stance: Stance | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from ..lm.parallel import run_parallel
+from ..metrics import normalise
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
 from .evidence import evidence_pool
@@ -20,28 +22,58 @@ class BoundedTreeSearch(TreeSearch):
 
     Attributes:
         calls: of the LM that reviews and completions took.
-        proposed: the queries of rejected reviews, each with its guess.
+        proposed: the queries of rejected reviews, each with its parent's id and its guess; those of the last search
+            first.
+        again: the queries of which a search began once more.
     """
 
     def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
         super().__init__(program, tree, answer_style)
-        self.calls, self.proposed = 0, list[tuple[str, str | None]]()
+        self.calls, self.proposed, self.again = 0, list[tuple[int | None, str, str | None]](), list[str]()
 
     def search(self) -> None:
-        """Search as the paper does; if every path is rejected, begin again with the first query that a review wrote."""
+        """Search as the paper does; as long as every path is rejected, begin again with a query that a review wrote."""
         super().search()
-        led_on = any(node.action not in ("reject", None) for node in self.tree.nodes)
-        if self.settings.second_search and self.proposed and not led_on:
-            self.search_from_root(*self.proposed[0])
+        while self.begin_again(None, votes=1):
+            pass
 
     def follow(self, nodes: list[Node]) -> None:
-        """Review the nodes depth first, or level by level."""
+        """Review the nodes depth first, or level by level.
+
+        Depth first, the query that two rejected siblings ask for is searched for before the others are reviewed.
+        """
         if self.settings.order == "depth-first":
             for node in nodes:
                 self.follow(self.review([node]))
+                self.begin_again(self.tree.parent(node), votes=2)
         else:
             while nodes:
                 nodes = self.review(nodes)
+
+    def begin_again(self, parent: Node | None, votes: int) -> bool:
+        """Search below the parent for a query that so many rejected reviews ask for; return whether there was one.
+
+        Where a path has led on from there, none is: its own query comes after what they lack.
+        """
+        led_on = any(node.action not in ("reject", None) for node in self.tree.children(parent))
+        if led_on or not self.settings.second_search or len(self.again) >= self.most_again or self.ended():
+            return False
+        tried = {normalise(query) for query in [*self.again, *(node.query for node in self.tree.nodes)]}
+        below = None if parent is None else parent.id
+        asked = [(normalise(query), query, guess) for id, query, guess in self.proposed if id == below]
+        count = Counter(name for name, _, _ in asked)
+        query, guess = next(((q, g) for name, q, g in asked if name not in tried and count[name] >= votes), ("", None))
+        if query:
+            earlier, self.proposed = self.proposed, []
+            self.again.append(query)
+            self.search_below(parent, query, guess)
+            self.proposed += earlier
+        return bool(query)
+
+    @property
+    def most_again(self) -> int:
+        """Return how many searches may begin once more: with the first, as many as there are levels."""
+        return max(1, len(self.widths()) - 1)
 
     def review(self, nodes: list[Node]) -> list[Node]:
         """Review the paths that end in these nodes, at the same time; return the children that their searches open.
@@ -110,7 +142,7 @@ class BoundedTreeSearch(TreeSearch):
         expanded = visit.action == "search" and visit.ended not in ("full depth", "out of calls")
         self.calls += self.cost(node) if expanded else 1
         if visit.action == "reject" and visit.outcome.next_query:
-            self.proposed.append((visit.outcome.next_query, visit.outcome.guess))
+            self.proposed.append((node.parent, visit.outcome.next_query, visit.outcome.guess))
         return super().record(node, visit)
 
     def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:

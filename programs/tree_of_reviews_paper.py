@@ -33,16 +33,17 @@ class TreeSearch:
 
     def search(self) -> None:
         """Search until every path is accepted, rejected or at full depth (section 3.1)."""
-        self.search_from_root(self.tree.question)
+        self.search_below(None, self.tree.question)
 
     def widths(self) -> Sequence[int]:
         """Return how many paragraphs are retrieved at each level."""
         widths: Sequence[int] = self.settings.widths
         return widths
 
-    def search_from_root(self, query: str, guess: str | None = None) -> None:
-        """Open a path for each paragraph that the query finds, and follow them all."""
-        self.follow(self.open(None, query, self.program.search(query, guess, self.widths()[0])))
+    def search_below(self, parent: Node | None, query: str, guess: str | None = None) -> None:
+        """Open a path under the parent for each paragraph that the query finds, and follow them all."""
+        width = self.widths()[parent.round if parent else 0]
+        self.follow(self.open(parent, query, self.program.search(query, guess, width)))
 
     def follow(self, nodes: list[Node]) -> None:
         """Review each node, and all nodes below it, before the next (section 3.2)."""

@@ -81,11 +81,11 @@ class PlanWholeChain(QuestionInputs):
 
 class ReviseChain(QuestionInputs):
     """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
-    anew from that query on: ask for the same fact in other words, or go another way to the answer of the question. The
-    answer of a solved step that is not sure is a guess, which may be why nothing was found: you may ask for that fact
-    again, in other words. Each query asks for one fact. Write #1 for the answer of the first step of the chain, #2 for
-    the second, and so on; apart from these signs, each query can be understood without the question. Your first query
-    has the number after the solved steps. Repeat the later queries that are still needed.
+    anew from that query on: ask for the same fact in other words, or go another way to the answer of the question.
+    Solved steps that are sure stand; one that is not sure is a guess, which may be why nothing was found: you may ask
+    for that fact again, in other words. Each query asks for one fact. Write #1 for the answer of the first step of the
+    chain, #2 for the second, and so on; apart from these signs, each query can be understood without the question. Your
+    first query has the number after the solved steps. Repeat the later queries that are still needed.
     """
 
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
@@ -155,9 +155,8 @@ class TraceAnswer(QuestionInputs):
     the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
     one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a
     step has no answer, say that it was not found. If the steps leave the answer open and the form allows a guess, add
-    yours, and call it one. If a support does not say exactly what its query asks, tell what the support says. If two
-    supports contradict each other, say which you follow. Add nothing else but what everybody knows, or what follows by
-    calculation.
+    yours, and call it one. If two supports contradict each other, say which you follow. Add nothing else but what
+    everybody knows, or what follows by calculation.
     """
 
     steps: list[TracedStep] = dspy.InputField(

@@ -30,6 +30,23 @@ class AnswerOrGuess(AnswerWithKnowledge):
     sure: bool = sure_field()
 
 
+class DraftAnswer(QuestionInputs):
+    """Write down the facts that the answer needs and the passages tell. What follows plainly from a passage counts. If
+    no fact is missing, answer from the passages alone. Where the question can be read in several ways, take the one
+    that the passages answer.
+    """
+
+    passages: list[str] = passages_field()
+    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
+    missing: str = dspy.OutputField(
+        desc="a question for each missing fact, with the names that are known; empty when none is missing"
+    )
+    recalled: str = dspy.OutputField(desc="what you recall of these, no guesses, only to search with; may be empty")
+    supported_answer: str = dspy.OutputField(
+        desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
+    )
+
+
 class RecallPassage(dspy.Signature):
     """Write from memory the passage of an encyclopedia that answers the question: first who or what the question
     describes, then what it asks about it. For a claim, tell what is true of its subject, also where the claim is wrong.

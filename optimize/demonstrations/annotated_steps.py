@@ -88,7 +88,9 @@ def _find(lesson: AnnotatedLesson) -> Shown:
         "some" if lesson.distractors else "all",
         {
             "passages": numbered(passages),
-            "final_content": facts_told(lesson.whole, numbers),
+            **dict.fromkeys(("final_content", "facts"), facts_told(lesson.whole, numbers)),
+            "supported_answer": lesson.answer,
+            **dict.fromkeys(("missing", "recalled"), ""),
             "judgements": judged,
             "evidence": evidence,
             "sure": True,
@@ -122,6 +124,7 @@ def _follow(lesson: AnnotatedLesson) -> Shown:
             "assertions": [{"analysis": told, "answer": lesson.answer, "references": numbers}],
             "facts": told,
             "supported_answer": lesson.answer,
+            "sure": True,
             "tried": [fact.query for fact in facts[1:]],
             "last_adds": True,
             **dict.fromkeys(("guess", "next_query"), ""),
@@ -154,8 +157,8 @@ STEPS: dict[str, Callable[[AnnotatedLesson], Shown]] = {"CheckStep": _check, "Re
 """What a lesson shows of each fact."""
 ANSWERS: dict[str, Callable[[AnnotatedLesson], Shown]] = {
     **dict.fromkeys(("AnswerWithKnowledge", "AnswerOrGuess", "AnswerFromPassages", "FuseParagraphs"), _find),
-    **dict.fromkeys(("ReadEvidence", "JudgePassages"), _find),
-    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
+    **dict.fromkeys(("ReadEvidence", "JudgePassages", "DraftAnswer"), _find),
+    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseOrGuess", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
     **dict.fromkeys(("ReviewParagraphs", "ReviewParagraphsCoT"), _review),
 }
 """What a lesson shows that is whole."""

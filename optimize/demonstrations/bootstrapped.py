@@ -20,7 +20,7 @@ from .lessons import DISTRACTORS, states
 
 _ROW = re.compile(r"\[(\d+)\] (?:(.*?) \| )?(.*)", re.DOTALL)
 _MARK = re.compile(r"\[(\d+)\]")
-_PROSE = ("final_content", "facts", "analysis", "passage", "information", "guess")
+_PROSE = ("final_content", "facts", "analysis", "passage", "information", "guess", "recalled")
 _CITING = ("final_content", "facts", "analysis")
 _NOTE = re.compile(r"(?:^|[.!?\]] )(?!So the answer)[^.:!?]+: [^.:!?]{1,60}\.(?:\s|$)")  # "British general: Sunday."
 _NUMBERS = {"passage_number", "number", "passage", "kept", "references"}

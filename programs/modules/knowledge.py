@@ -12,16 +12,21 @@ from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import stands_in, without_marks
+from ...metrics import stand_among, stands_in, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import (
     AnswerWithKnowledge,
+    DraftAnswer,
     JudgePassages,
     RecallPassage,
 )
+from ..basis import is_closed
 from ..demonstrations import Judgement, note
+from ..evidence import Evidence
 from ..references import numbered
+from .answers import CitedAnswer
+from .reviews import NOTHING_MISSING, supported_answer, told_by
 from .step_module import StepModule
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
@@ -32,7 +37,23 @@ _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when
     r"|it is (?:not |un)(?:known|clear|said|told|stated|mentioned)\b).*?(?:[,;:] but |; |$)",
     re.IGNORECASE | re.DOTALL,
 )
+_GUESS = re.compile(r"\b(?:guess\w*|perhaps|maybe|may be|might|probabl[ey]|possibl[ey]|likely)\b", re.IGNORECASE)
 _CONCLUSION = re.compile(r"(?:(?:so|thus|therefore|hence),? )?the (?:final )?answer is\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What the passages of a question tell of its answer, and two queries for what they lack.
+
+    Attributes:
+        answer: with its facts and their references; None while one is missing, and where no passage names it.
+        external: the question, these facts, and questions for those that are missing.
+        internal: the question, these facts, and what the LM recalls; the external one where that is nothing.
+    """
+
+    answer: CitedAnswer | None
+    external: str
+    internal: str
 
 
 class QueryBlending(StepModule):
@@ -41,13 +62,32 @@ class QueryBlending(StepModule):
     Args:
         question_first: whether the question stands first in the query. The end of a long query may not be read by the
             encoder of a retriever; the paper has the question last.
+        drafts: whether one call tells what the passages say and what is recalled; the paper has a call for each.
     """
 
-    def __init__(self, question_first: bool = True) -> None:
+    def __init__(self, question_first: bool = True, drafts: bool = False) -> None:
         super().__init__()
         self.question_first = question_first
-        self.answer = dspy.Predict(AnswerWithKnowledge)
-        self.recall = dspy.Predict(RecallPassage)
+        if drafts:
+            self.draft = dspy.Predict(DraftAnswer)
+        else:
+            self.answer = dspy.Predict(AnswerWithKnowledge)
+            self.recall = dspy.Predict(RecallPassage)
+
+    def drafted(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> Draft:
+        """Return what the passages tell; guesses stand in neither query, an answer that is said to be told does."""
+        reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
+        answer = supported_answer(reply.supported_answer, answer_style)
+        piece = Evidence(analysis=reply.facts, answer=answer or "", passages=tuple(shown_of(passages, reply)))
+        missing, recalled = ("" if NOTHING_MISSING.fullmatch(one) else one for one in (reply.missing, reply.recalled))
+        told = told_by(piece, question) if answer and not missing and answer_style != "long" else None
+        if told and not (is_closed(told.answer) or stand_among([one.shown() for one in told.references], told.answer)):
+            told = None
+        note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
+        facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
+        external = self.blend(question, f"{facts} {text_or_none(missing) or ''}")
+        known = content_of(recalled, guesses=False)
+        return Draft(told, external, self.blend(question, f"{facts} {known}") if known else external)
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
         """Return the question with the reasoning and answer that the passages lead to."""
@@ -64,13 +104,14 @@ class QueryBlending(StepModule):
         return " ".join(part.strip() for part in parts if part.strip())
 
 
-def content_of(draft: str | None, answer: str = "") -> str:
-    """Return the facts and guesses of a draft, to search with, and the answer where they do not hold it.
+def content_of(draft: str | None, answer: str = "", guesses: bool = True) -> str:
+    """Return the facts of a draft, to search with, its guesses if wanted, and the answer where they do not hold it.
 
     What the draft says that it does not know only finds passages about not knowing; so does "the answer is".
     """
     told = (text_or_none(_UNTOLD.sub("", sentence.replace("’", "'"))) for sentence in sentences(draft or ""))
-    content = " ".join(fact for fact in told if fact and not _CONCLUSION.match(fact))
+    facts = (fact for fact in told if fact and not _CONCLUSION.match(fact))
+    content = " ".join(fact for fact in facts if guesses or not _GUESS.search(fact))
     said = text_or_none(answer) or ""
     return content if stands_in(content, said) else f"{content} {said}".strip()
 

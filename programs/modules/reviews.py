@@ -18,6 +18,7 @@ from ...signatures.reviews import (
     Assertion,
     FuseAnalyses,
     FuseEvidence,
+    FuseOrGuess,
     FuseParagraphs,
     ReviewParagraphs,
     ReviewParagraphsCoT,
@@ -37,7 +38,7 @@ _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
     "evidence": FuseEvidence,
 }
 
-_NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None of the passages says where"
+NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None of the passages says where"
     r"(?=(\W*))\1(?:(?:nothing|none|null|nil|n/?a|empty|no|all (?:the )?(?:needed )?facts)\b"
     r"(?: (?:else|more|other|further|missing|needed|required|facts?|information|is|are|known|there|given|found))*"
     r"(?:(?: ?[.;:,–—]| -| \()(?!\s*but\b).*)?)?\W*",
@@ -77,7 +78,7 @@ class PathReview(StepModule):
             passages=numbered(passages),
         )
         answer = supported_answer(reply.supported_answer, answer_style)
-        complete = _NOTHING_MISSING.fullmatch(reply.next_query)
+        complete = NOTHING_MISSING.fullmatch(reply.next_query)
         query = None if complete else query_or_none(reply.next_query)
         supported = answer is not None and complete is not None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
@@ -119,11 +120,15 @@ class ParagraphReview(StepModule):
 
 
 class EvidenceFusion(StepModule):
-    """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12)."""
+    """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12).
 
-    def __init__(self, fusion: Fusion) -> None:
+    Args:
+        may_guess: whether the LM says if it guesses; only of both.
+    """
+
+    def __init__(self, fusion: Fusion, may_guess: bool = False) -> None:
         super().__init__()
-        self.fuse = dspy.Predict(_FUSIONS[fusion])
+        self.fuse = dspy.Predict(FuseOrGuess if may_guess and fusion == "evidence" else _FUSIONS[fusion])
 
     def forward(
         self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]

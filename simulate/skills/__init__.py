@@ -36,6 +36,7 @@ SKILLS = [
     Skill("question", "chain", chain_of_query.plan_chain),
     Skill("query proposed_answer passages", "found verdict", chain_of_query.check_step),
     Skill("question passages", "facts last_adds next_query", knowledge.review_path),
+    Skill("question passages", "facts supported_answer recalled", knowledge.draft_answer),
     Skill("question passages", "judgements", knowledge.judge_passages),
     Skill("question passages", "relevant supported answer next_query", knowledge.review_paragraphs),
     Skill("question passages", "information", knowledge.complete_paragraphs),

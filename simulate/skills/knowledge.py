@@ -68,6 +68,23 @@ def review_path(asked: Asked) -> Values:
     }
 
 
+def draft_answer(asked: Asked) -> Values:
+    """Tell the facts of the passages, and answer; where they do not seem enough, write what is remembered of others.
+
+    That is what the model is sure of, else what it half knows.
+    """
+    reviewed, steps = review_paragraphs(asked), asked.gather(asked.passages)
+    told = (asked.gather(asked.passages, memory=memory) for memory in (asked.mind.believes, asked.mind.recalls))
+    others = [[step for step in remembered if not step.reference] for remembered in told]
+    recalled = next((some for some in others if any(step.answer for step in some)), [])
+    return {
+        "facts": tell(asked, [step for step in steps if step.answer]),
+        "supported_answer": reviewed["answer"] or "",
+        "missing": "" if reviewed["supported"] else " ".join(step.query for step in steps if not step.answer),
+        "recalled": "" if reviewed["supported"] else " ".join(_write(step.query, step.answer) for step in recalled),
+    }
+
+
 def complete_paragraphs(asked: Asked) -> Values:
     """Write the first fact that the passages lack from memory: right, invented, or only named."""
     judge, passages = asked.judge, asked.passages

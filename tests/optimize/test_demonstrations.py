@@ -87,7 +87,7 @@ def test_what_is_written_by_hand_says_what_its_passages_say(signature, row):
         for number in passages:
             assert f"[{number}] {'helps' if number in row['kept'] else 'does not help'}" in row["reasons"]
     if "supported_answer" in signature.fields:
-        assert bool(row["next_query"]) != bool(row["supported_answer"])
+        assert bool(row["missing" if "missing" in row else "next_query"]) != bool(row["supported_answer"])
     if "span" in signature.fields and row["span"]:
         assert row["span"] in row["passages"][0]
 
@@ -330,8 +330,8 @@ def test_a_predictor_that_judges_shows_each_verdict_once_and_one_that_plans_show
         told = {"passages": [title], "facts": "", "last_adds": adds, "next_query": "" if answer else "Who?"}
         return dspy.Example(question="q", answer_style="s", tried=[], guess="", supported_answer=answer, **told)
 
-    program = build("tree-of-reviews", {})
-    reviews, fusion = program.paragraph_review.review, program.evidence_fusion.fuse
+    reviews = build("tree-of-reviews", {}).paragraph_review.review
+    fusion = build("tree-of-reviews", {"preset": "paper"}).evidence_fusion.fuse
     reviews.demos = [review("A", True), review("B", False), review("C", True), review("D", True, "x")]
     assert [demo.passages for demo in each_verdict_once(reviews)] == [["A"], ["B"], ["D"]]
     told = {"question": "q", "answer_style": "s", "assertions": [], "passages": [], "final_content": "f", "answer": "a"}

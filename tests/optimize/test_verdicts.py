@@ -25,7 +25,7 @@ def step(title: str, relevant: bool, supported: bool = False):
 REJECTS, SEARCHES, ACCEPTS = step("Other", False), step("Gold", True), step("Gold", True, True)
 FUSES = last_step(
     PROGRAM.evidence_fusion,
-    {"final_content": "So.", "answer": "x"},
+    {"final_content": "So.", "answer": "x", "sure": True},
     question="q",
     answer_style="short",
     evidence=[],

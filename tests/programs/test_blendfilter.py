@@ -33,7 +33,7 @@ def replying(keep: str = "AC", numbers: Any = None, answers: Any = None) -> Any:
             kept = [number for number, title in enumerate(asked.titles, start=1) if title in keep]
             return {"reasons": "hm", "kept": kept if numbers is None else numbers}
         answer = (answers or {}).get(asked.temperature, "a")
-        return {"final_content": "Because of A [1].", "answer": answer}
+        return {"final_content": "Because of A [1].", "answer": answer, "sure": True}
 
     return reply
 
@@ -199,7 +199,7 @@ def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
         if asked.temperature != RETRY_TEMPERATURE:
             return "nonsense"
         city = next(cities)
-        return {"final_content": f"It is {city}.", "answer": city}
+        return {"final_content": f"It is {city}.", "answer": city, "sure": True}
 
     answering(reply)
     dspy.settings.lm.cache = True
@@ -223,10 +223,15 @@ def test_a_single_answer_is_drawn_at_the_lms_own_temperature(ask):
     assert (prediction.samples, asked[-1].temperature) == (["a"], None)
 
 
-def judging(useful: str = "AC") -> Any:
-    """Make an LM that judges each passage by its title."""
+NOTHING = {"facts": "", "missing": "", "recalled": "", "supported_answer": ""}
+
+
+def judging(useful: str = "AC", **draft: str) -> Any:
+    """Make an LM that writes this draft, and judges each passage by its title."""
 
     def reply(asked: Asked) -> dict[str, Any]:
+        if asked.wants == "facts":
+            return NOTHING | draft
         if asked.wants == "judgements":
             titles = enumerate(asked.titles, start=1)
             return {"judgements": [{"number": n, "says": "hm", "useful": title in useful} for n, title in titles]}
@@ -236,17 +241,61 @@ def judging(useful: str = "AC") -> Any:
 
 
 def test_by_default_each_passage_is_judged_once_and_the_question_stands_first(ask):
-    first = {Q: "AB", f"{Q} Because of A. a": "BC", f"{Q} I remember.": "DA"}
-    ran = ask(judging(), first, preset="best")
-    assert sorted(query for query, _ in ran.queries) == sorted(first)
-    assert sorted(ran.calls) == ["final_content(A+B)", "final_content(A+C)", "judgements(A+B+C+D)", "passage()"]
+    first = {Q: "AB", f"{Q} A is near. Where is B?": "BC", f"{Q} A is near. B is far.": "DA"}
+    draft = {"facts": "A is near [1].", "missing": "Where is B?", "recalled": "B is far."}
+    ran = ask(judging(**draft), first, preset="best")
+    assert [query for query, _ in ran.queries] == list(first)
+    assert ran.calls == ["facts(A+B)", "judgements(A+B+C+D)", "final_content(A+C)"]
     assert ids(ran.prediction.passages) == ["A", "C"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "queries"),
+    [
+        ({"missing": "Where is B?"}, ["Where is B?"]),
+        ({"facts": "It is not told where B is. Perhaps B fishes [1].", "missing": "Where is B?"}, ["Where is B?"]),
+        ({"facts": "A is near [1].", "recalled": "I do not recall where B is."}, ["A is near."]),
+        ({"recalled": "Nothing"}, []),
+        ({"recalled": "B is probably far."}, []),
+        ({"recalled": "B is far."}, ["B is far."]),
+    ],
+)
+def test_no_guess_and_nothing_that_is_not_told_is_searched_for(ask, draft, queries):
+    ran = ask(judging(**draft), preset="best")
+    assert [query for query, _ in ran.queries] == [Q, *(f"{Q} {added}" for added in queries)]
+    assert ran.calls[0] == "facts(A+B)" and "passage()" not in ran.calls
+
+
+@pytest.mark.parametrize(
+    ("facts", "answer", "style", "samples", "ends"),
+    [
+        ("It is text of A [1].", "text of A", "short", 1, True),
+        ("They are text of A [1] and text of B [2].", "text of A and text of B", "short", 1, True),
+        ("It is text of A [1].", "yes", "yes-no", 1, True),
+        ("It is text of A [1].", "text of A Where is B?", "short", 1, False),  # a fact is missing
+        ("It is text of A [1].", "Ulm", "short", 1, False),  # no passage names it
+        ("It is text of A.", "text of A", "short", 1, False),
+        ("It is in Ulm [1].", "yes", "yes-no", 1, False),  # the mark is false
+        ("It is text of A [1].", "", "short", 1, False),
+        ("It is text of A [1].", "NOT ENOUGH INFO", "label", 1, False),
+        ("It is text of A [1].", "text of A", "long", 1, False),
+        ("It is text of A [1].", "text of A", "short", 3, False),
+    ],
+)
+def test_the_first_answer_ends_the_question_where_passages_support_it(ask, facts, answer, style, samples, ends):
+    answer, missing, _ = answer.partition(" Where is B?")
+    reply = judging(facts=facts, supported_answer=answer, missing=missing)
+    ran = ask(reply, preset="best", style=style, samples=samples)
+    assert (ran.calls == ["facts(A+B)"]) == ends
+    if ends:
+        assert (ran.prediction.answer, ran.queries) == (answer, [(Q, 5)])
+        assert ran.prediction.passages == ran.prediction.references != []
 
 
 def test_a_passage_that_does_not_hold_what_is_told_is_not_cited(ask):
     def reply(asked: Asked) -> dict[str, Any]:
         if asked.wants == "final_content":
-            return {"final_content": "It is in Prague [1], as text of C says [2].", "answer": "a"}
+            return {"final_content": "It is in Prague [1], as text of C says [2].", "answer": "a", "sure": True}
         return judging()(asked)
 
     content = ask(reply, preset="best", queries=["original"]).prediction.final_content

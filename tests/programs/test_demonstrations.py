@@ -61,7 +61,7 @@ def filtering(titles: str, kept: list[int], program: Any = BLEND) -> Any:
 
 
 def fusion() -> Any:
-    reply = {"final_content": "So.", "answer": "a"}
+    reply = {"final_content": "So.", "answer": "a", "sure": True}
     return last_step(TREE.evidence_fusion, reply, evidence=[], passages=[], **ASKED)
 
 

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from fakes import GivingRetriever, ListReader, ListRetriever
+from fakes import FoundRetriever, GivingRetriever, ListReader, ListRetriever
 
 from questree.metrics import tells
 from questree.programs import ReasoningTree, SearChainSettings
@@ -352,6 +352,58 @@ def test_what_the_lm_recalls_for_a_query_that_failed_before_is_checked_and_told(
     )
     assert [node.answer for node in asked.path] == ["German", "Prague"]
     assert f'"query": "{BIRTH}", "answer": "Prague", "mark": null' in asked.prompts[-1]
+
+
+@pytest.mark.parametrize("solved", [KAFKA, contradicts("Franz Kafka")], ids=["confirmed", "corrected"])
+def test_a_new_plan_does_not_replace_what_is_solved(ask, solved):
+    again = {"rest": [planned(AUTHOR), planned("Where was #2 born?")]}
+    steps = [(AUTHOR, "Kafka" if solved is KAFKA else "Max Brod", True), ("Where is #1 from?",)]
+    asked = ask(steps, solved, SILENT, again, PRAGUE, told={"final_content": "It is Prague.", "answer": "Prague"})
+    assert asked.queries == [AUTHOR, "Where is Franz Kafka from?", BIRTH]
+    assert asked.path[-1].answer == "Prague"
+    assert asked.prompts[-1].count(f'"query": "{AUTHOR}"') == 1
+
+
+KAFKAS = Passage(id="k", title="Franz Kafka", text="Franz Kafka wrote The Metamorphosis. He was born in Prague.")
+BRODS = Passage(id="b", title="Max Brod", text="Max Brod was born on Haštal Square, as Franz Kafka was.")
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "found", "searched", "state"),
+    [
+        (BORN, [PRAGUE], {}, False, "found in Franz Kafka, read before"),
+        ("In which towns was #1 born?", [PRAGUE], {}, True, "found in Franz Kafka"),  # it says nothing of towns
+        ("Who wrote The Metamorphosis and was born in Prague?", [KAFKA], {}, True, "found in Franz Kafka"),
+        (BORN, [SILENT, supports("Haštal Square")], {BIRTH: [KAFKAS, BRODS]}, True, "found in Max Brod"),
+        (BORN, [SILENT, NO_REST], {BIRTH: [KAFKAS]}, True, "not found: 1 passage read"),
+    ],
+)
+def test_what_was_read_before_and_is_about_the_query_is_looked_at_before_a_search(
+    ask, query, said, found, searched, state
+):
+    every = {AUTHOR: [KAFKAS]} | found
+    retriever = FoundRetriever(every if found else dict.fromkeys([AUTHOR, *every, *map(filled, [query])], [KAFKAS]))
+    asked = ask([(AUTHOR, "Franz Kafka", True), (query,)], KAFKA, *said, found=retriever)
+    assert asked.queries == [AUTHOR, *[filled(query)] * searched]
+    assert asked.prompts[2].count("[1] Franz Kafka | ") == 1
+    tree = asked.prediction.tree
+    assert node_line(asked.path[-1], tree).endswith(f"({state})")
+    if asked.path[-1].answer:
+        unsolved = tree.nodes[1]
+        assert node_line(unsolved, tree).endswith("→ ?  (found: the step that took its place has the answer)")
+
+
+def filled(query: str) -> str:
+    return query.replace("#1", "Franz Kafka")
+
+
+def test_the_support_of_a_step_holds_its_answer_and_the_trace_is_not_told_to_doubt(ask):
+    text = "The mother of Laverne Tyner is Hilde Byers. The brothers of Laverne Tyner are Barney Byers, Emmett Byers."
+    query, told = "Who is a sibling of Laverne Tyner?", {"final_content": "Barney Byers [1].", "answer": "Barney Byers"}
+    asked = ask([(query,)], supports("Barney Byers"), found={query: text}, told=told)
+    (step,) = shown(asked.prompts[-1], "steps")
+    assert step["support"] == "The brothers of Laverne Tyner are Barney Byers, Emmett Byers."
+    assert "does not say exactly" not in asked.prompts[-1]
 
 
 def test_a_failed_query_is_not_looked_up_again_where_the_new_plan_numbers_its_answers(ask):

@@ -31,7 +31,7 @@ def replying(reviews: dict[str, dict[str, str]], fused: str = "Vltava", content:
     def reply(asked: Asked) -> dict[str, Any]:
         titles = "".join(asked.titles)
         if asked.wants == "final_content":
-            return {"final_content": content, "answer": fused}
+            return {"final_content": content, "answer": fused, "sure": True}
         if "information" in asked.text:
             return {"thoughts": "hm", "information": f"more+{titles}"}
         return {"thoughts": "hm", **reviews[titles]} if asked.wants == "thoughts" else reviews[titles]
@@ -252,13 +252,57 @@ def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_rea
     assert ask_best(reply, found, widths=(5, 3), second_search=False).queries == [(Q, 5), ("after A", 3)]
 
 
+def asking(**queries: str) -> Any:
+    """An LM that rejects each passage that is listed, and asks for this; that accepts A, and needs more after B."""
+
+    def reply(asked: Asked) -> dict[str, str]:
+        if asked.wants == "final_content":
+            return {"final_content": "It is.", "answer": "Vltava", "sure": False}
+        last = asked.titles[-1]
+        if last in queries:
+            return ours("", "", queries[last], adds=False)
+        return ours(query="" if last == "A" else f"after {last}", facts="It is text of A [1].")
+
+    return reply
+
+
+AGREED = {"X": "Who?", "Y": "who", "Z": "Who?", "V": "Who?"}
+
+
+@pytest.mark.parametrize(
+    ("found", "calls"),
+    [
+        ({Q: "XYZV", "Who?": "A"}, "X Y A"),
+        ({Q: "XZYV", "Who?": "WA"}, "X Z W A"),
+        ({Q: "XBZV", "after B": "YZA"}, "X B B+Y B+Z B+A"),  # B leads on
+        ({Q: "BXA", "after B": "XYZ", "Who?": "A"}, "B B+X B+Y B+A"),  # below a path that leads on
+        ({Q: "XYZA", "Who?": ""}, "X Y Z A"),
+    ],
+)
+def test_what_two_rejected_siblings_ask_for_is_searched_for_before_the_others_are_reviewed(ask_best, found, calls):
+    reply = asking(**AGREED, W="When?")
+    ran = ask_best(reply, {"Who?": "", **found})
+    assert ran.calls == [f"facts({titles})" for titles in calls.split()]
+    assert ("Who?" in ran.asked[-1].given("tried")) == bool(found.get("Who?"))
+
+
+def test_as_long_as_all_is_rejected_what_was_asked_for_last_is_searched_for_and_all_is_read_in_the_end(ask_best):
+    reply = asking(X="one", Y="two", Z="three", V="four")
+    prediction, asked, queries = ran = ask_best(reply, {Q: "XV", "one": "Y", "two": "Z", "three": "A", "four": "A"})
+    assert [query for query, _ in queries] == [Q, "one", "two"], "as many searches as there are levels"
+    assert [one.given("tried") for one in asked[:-1]] == [[], [], ["one"], ["one", "two"]]
+    assert (ran.calls[-1], prediction.rests_on) == ("final_content(X+V+Y+Z)", "guess"), "the LM is not sure"
+    assert [passage.id for passage in prediction.passages] == ["X", "V", "Y", "Z"]
+    assert ask_best(reply, {Q: "XV", "one": "Y"}, second_search=False).queries == [(Q, 5)]
+
+
 @pytest.mark.parametrize("fusion", ["evidence", "analysis"])
 def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(ask_best, fusion):
     facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
 
     def reply(asked):
         if asked.wants == "final_content":
-            return {"final_content": "It is Brno [3].", "answer": "Brno"}
+            return {"final_content": "It is Brno [3].", "answer": "Brno", "sure": True}
         (title,) = asked.titles
         return ours(f"of {title} [1]", facts[title])
 
@@ -275,7 +319,7 @@ def ours(answer: str = "Vltava", facts: str = "Some.", query: str = "", adds: bo
 
 def reviewing(review: dict[str, str], content: str = "Fused.") -> Any:
     """An LM that gives the same review of our own to each path."""
-    fused = {"final_content": content, "answer": "Vltava"}
+    fused = {"final_content": content, "answer": "Vltava", "sure": True}
     return lambda asked: review if asked.wants == "facts" else fused
 
 

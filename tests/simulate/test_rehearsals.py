@@ -59,7 +59,7 @@ def mini() -> Retriever:
         ("tree-of-reviews", "best", (3, 9)),
         ("tree-of-reviews", "paper", (10, 25)),
         ("chain-of-reviews", "best", (1, 6)),
-        ("blendfilter", "best", (4, 5)),
+        ("blendfilter", "best", (1, 3)),
     ],
 )
 def test_on_the_mini_set_programs_score_and_cost_what_can_be_believed(
