@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..common.errors import IndexRefused, QueryError
@@ -126,16 +123,6 @@ def reopened(connect: Callable[[str], Retriever], name: str, fingerprint: str) -
     if retriever.fingerprint != fingerprint:
         raise IndexRefused(f"{name} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}.")
     return retriever
-
-
-def opened_from(retriever: Retriever) -> str:
-    """Return the folder or address that a retriever was opened from, of each of its members; empty if it has none."""
-    inside = [*getattr(retriever, "members", ()), *filter(None, [getattr(retriever, "base", None)])]
-    found = [opened_from(member) for member in inside]
-    if isinstance(retriever.place, partial) and retriever.place.func is reopened:
-        name, here = str(retriever.place.args[1]), f"{Path.cwd()}{os.sep}"
-        found = [name if "://" in name else name.removeprefix(here) if name.startswith(here) else Path(name).name]
-    return " + ".join(filter(None, found))
 
 
 def check_search(queries: Sequence[str], k: int) -> list[str]:

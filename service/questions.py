@@ -19,7 +19,6 @@ import dspy
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..common.registry import described
-from ..common.secrets import without_secrets
 from ..evaluation.traces import about
 from ..lm.call import ask_without, call
 from ..lm.episode import EpisodeStep, episode
@@ -32,7 +31,6 @@ from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
 from ..programs.streams import NodeChanged, NodeGrown, Searching, Written
 from ..retrieval import Retriever
-from ..retrieval.base import opened_from
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
@@ -238,9 +236,10 @@ class PendingQuestion:
 
 
 def _named(retriever: Retriever) -> str:
-    """Return where an index is, and of which kind it is; one without a place is told by its fingerprint."""
-    place = without_secrets(opened_from(retriever))
-    return f"{place} ({retriever.name})" if place else f"{retriever.name} ({retriever.fingerprint})"
+    """Return which index it is: its folder, or else its fingerprint, and its kind or address."""
+    return (
+        f"{retriever.folder} ({retriever.name})" if retriever.folder else f"{retriever.name} ({retriever.fingerprint})"
+    )
 
 
 class Service:

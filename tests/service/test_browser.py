@@ -328,7 +328,7 @@ def runs(tmp_path_factory):
 
 def flipped(page) -> None:
     """From the comparison's page, follow the links to the flipped question and its two trees."""
-    expect(page.get_by_role("heading", level=1)).to_have_text("2 programs on 3 questions of hostile")
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 programs on 3 questions, task hostile")
     expect(page.locator(".lead")).to_contain_text("it wins 1 and loses 0")
     page.get_by_role("link", name="second right, first not").click()
     rows = page.get_by_role("row")
