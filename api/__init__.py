@@ -31,14 +31,13 @@ if TYPE_CHECKING:
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval import Passage as Passage
     from .retrieval import build_index as build_index
-    from .retrieval import load_index as load_index
 
 __getattr__ = lazily(__name__)  # the command line answers before DSPy is loaded
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*exported(__name__), "load", "program"]
+    return [*exported(__name__), "load", "load_index", "program"]
 
 
 def program(
@@ -98,6 +97,23 @@ def load(
         allow_changed_signatures=allow_changed_signatures,
         allow_code=allow_code,
     )
+
+
+def load_index(name: str | Path, **how: Any) -> Retriever:
+    """Return the retriever of an index, or of whatever else ``--retriever`` takes.
+
+    Args:
+        name: as for `questree.retrieval.open_retriever`: an index's folder, ``linked:FOLDER``, an address, a package's,
+            or several joined by ``+``.
+        how: of a folder: ``corpus``, ``checkpoint`` and ``full_check``, as for `questree.retrieval.load_index`.
+
+    Raises:
+        QuestreeError: there is none, or it must not be searched.
+    """
+    from .retrieval import load_index as load_folder
+    from .retrieval import open_retriever
+
+    return load_folder(name, **how) if how else open_retriever(name)
 
 
 def _opened(retriever: Retriever | str | Path | None) -> Retriever | None:

@@ -82,7 +82,7 @@ class Experiment(Parts):
     def compiled(self, place: str, *, allow_changed_signatures: bool = False) -> Program:
         """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with."""
         from .optimize import load
-        from .optimize.artifact import read_artifact
+        from .optimize.artifact import in_words, read_artifact
 
         artifact = read_artifact(place)
         manifest, told = artifact.manifest, self.settings.model_fields_set
@@ -97,8 +97,8 @@ class Experiment(Parts):
         index = manifest.retriever
         if index and "retriever" not in told and self.retriever.fingerprint != index.get("fingerprint"):
             raise QuestreeError(
-                f"{place} was compiled over the index {index.get('name')!r} ({index.get('fingerprint')}). Name it: "
-                "--retriever, QUESTREE_RETRIEVER or model_config."
+                f"{place} was compiled over the index {in_words(index)}. Name it: --retriever, "
+                "QUESTREE_RETRIEVER or model_config."
             )
         return load(
             artifact,
@@ -152,9 +152,13 @@ class Experiment(Parts):
 
     def questions_for(self, programs: Iterable[Program]) -> list[dspy.Example]:
         """Return the questions to score these programs on."""
+        from .evaluation.audit import missing_gold
         from .evaluation.leak import refuse_demonstrated
 
-        examples = self.examples(self.settings.split, self.settings.limit)
+        programs, examples = list(programs), self.examples(self.settings.split, self.settings.limit)
+        searched = next((program.retriever for program in programs if program.retriever is not None), None)
+        if searched is not None and (told := missing_gold(examples, searched)):
+            logger.warning("%s: %s", self.task.name, told)
         refuse_demonstrated(programs, examples)
         return examples
 

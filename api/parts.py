@@ -51,8 +51,18 @@ class Parts:
         return load_task(self.settings.task, seed=self.settings.seed)
 
     def examples(self, splits: str, limit: int | None) -> list[dspy.Example]:
-        """Return the first ``limit`` questions of one split, or of several: ``dev,test``, but those left out."""
-        every = [example for split in splits.split(",") for example in self.task.examples(split.strip())]
+        """Return the first ``limit`` questions of one split, or of several: ``dev,test``, but those left out.
+
+        Of several splits those that the task lacks are left out with a word.
+        """
+        from .data import SPLITS
+
+        named, task = [split.strip() for split in splits.split(",")], self.task
+        absent = [split for split in named if split in SPLITS and not task.questions.get(split)]
+        if absent and len(absent) < len(named):
+            logger.warning("%s has no questions in split %s; the others are asked.", task.name, ", ".join(absent))
+            named = [split for split in named if split not in absent]
+        every = [example for split in named for example in task.examples(split)]
         return [example for example in every if example.id not in self.left_out][:limit]
 
     @cached_property

@@ -45,7 +45,7 @@ class RunSettings(RunPolicy, BaseSettings):
     program: str = "searchain"
     """Program that is meant where none is named."""
     task: str = "mini"
-    """Task by name, package:name, or a JSONL file of questions."""
+    """Task by name, package:name, or a file of questions (JSONL, JSON, CSV, Parquet)."""
     split: str = "dev"
     """train, dev or test, or several: dev,test."""
     limit: int | None = Field(default=None, ge=1)

@@ -6,6 +6,7 @@ do about it.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import stat
@@ -54,7 +55,17 @@ def read_text(path: Path) -> str:
         OSError: if it cannot be read.
     """
     check_regular(path.stat())
-    return path.read_text(encoding="utf-8-sig")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise ValueError(not_utf8(problem)) from problem
+
+
+def not_utf8(problem: UnicodeDecodeError) -> str:
+    """Return in which encoding a text seems to be that is not in UTF-8, and how to change that."""
+    wide = problem.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    name, code = ("UTF-16", "UTF-16") if wide else ("Latin-1", "ISO-8859-1")
+    return f"not UTF-8 (byte {problem.start}), it seems to be {name}; to change it: iconv -f {code} -t UTF-8 OLD > NEW"
 
 
 def check_regular(found: os.stat_result) -> None:

@@ -22,13 +22,16 @@ def exported(package: str) -> dict[str, str]:
     """
     tree = ast.parse(inspect.getsource(sys.modules[package]))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-    return {one.name: "." * node.level + (node.module or "") for node in imports for one in node.names if one.asname}
+    names = [(one.name, node) for node in imports for one in node.names if one.asname == one.name]
+    return {name: "." * node.level + (node.module or "") for name, node in names}
 
 
 def lazily(package: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package: it imports what the package exports when it is first used."""
+    """Return the ``__getattr__`` of a package: it knows ``__all__``, and imports the rest when it is first used."""
 
     def imported(name: str) -> Any:
+        if name == "__all__":
+            return list(vars(sys.modules[package]).get("__dir__", lambda: exported(package))())
         if name.startswith("__") or name not in exported(package):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = getattr(import_module(exported(package)[name], package), name)

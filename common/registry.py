@@ -158,7 +158,7 @@ def settings_of(what: str, kind: Any, given: Mapping[str, Any]) -> Any:
     known = ", ".join(f"{name} ({field.default})" for name, field in fields.items())
     if unknown := [name for name in given if name not in fields]:
         meant = did_you_mean(unknown[0], fields)
-        raise QuestreeError(f"There is no setting of {what} {unknown[0]!r}.{meant} There are: {known}.")
+        raise QuestreeError(f"There is no setting of {what} {unknown[0]!r}.{meant} There are: {known or 'none'}.")
     try:
         return TypeAdapter(kind).validate_python(dict(given))
     except ValidationError as error:

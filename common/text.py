@@ -33,6 +33,8 @@ _UNSPACED = (  # letters of the scripts in which no spaces part words, or (Hangu
 _RUN = regex.compile(_UNSPACED, regex.V1)
 _WORD = regex.compile(rf"[a-zA-Z0-9_[[\p{{L}}\p{{N}}\p{{M}}]--{_UNSPACED}]]+|(?:{_UNSPACED}\p{{M}}*)+", regex.V1)
 """Accents and vowel signs (M) belong to words."""
+_ACCENTS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])[\u0300-\u036f]+")
+_STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _ASCII_WORD = re.compile("[a-z0-9_]+")
 _CHARACTER = regex.compile(r"\X")  # with its signs
 _UNSEEN = re.compile(f"[{_CONTROLS}{_BIDI}{_INVISIBLE}]")
@@ -173,6 +175,17 @@ def parts_of(word: str) -> list[str]:
         return [word]
     characters = _CHARACTER.findall(word)
     return [one + other for one, other in pairwise(characters)] or characters
+
+
+def without_accents(word: str) -> str:
+    """Return a word of `words_in` in the letters that a keyboard has: ``cafe`` for ``café``, ``soren`` for ``søren``.
+
+    Only Latin and Greek letters lose their accents: elsewhere a mark may be a vowel, or make another letter.
+    """
+    if word.isascii():
+        return word
+    parts = unicodedata.normalize("NFD", word.translate(_STROKES))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", parts))
 
 
 def dollars(amount: float) -> str:

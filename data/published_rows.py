@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from ..common.errors import QuestreeError
 from ..common.hub_faults import hub_fault
+from ..common.json_files import not_utf8
 from ..common.packed_files import UNREADABLE, open_unpacked, uncompressed
 from .task import SPLITS, Split
 from .tasks import BadRow, KnownTask, Row
@@ -112,7 +113,9 @@ def _opened(path: Path) -> Iterator[IO[str]]:
     try:
         with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig", newline="") as file:
             yield file
-    except (*UNREADABLE, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        raise QuestreeError(f"Cannot read {path}: {not_utf8(problem)}.") from problem
+    except UNREADABLE as problem:
         raise QuestreeError(f"Cannot read {path}: {getattr(problem, 'strerror', None) or problem}.") from problem
 
 

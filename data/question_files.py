@@ -1,28 +1,33 @@
-"""Files of questions: one JSON object a line, each checked, each error named by its line."""
+"""Files of questions: JSON lines, a JSON array, CSV or Parquet, each row checked, each error named by its line."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError, did_you_mean
-from ..common.json_files import read_text
+from ..common.json_files import check_regular, read_text
+from ..common.row_files import kind_of, rows_of
 from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
+from .tasks.base import words_id
+from .tasks.open_questions import written_list
 
 logger = logging.getLogger(__name__)
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Return the questions of a JSONL file, in its order.
+    """Return the questions of a file, in its order: JSON lines, a JSON array, CSV with a header, or Parquet.
 
-    A line needs ``id``, ``question`` and ``answers``; ``task`` is the file's name if it is absent; ``style`` follows
-    from the task or the ``type``. If no line has a ``split``, `split_of` gives each question its own.
+    A line needs ``question`` and ``answers`` (or ``answer``, or FlashRAG's ``golden_answers``); ``id`` follows from the
+    words if it is absent, ``task`` is the file's name then, and ``style`` follows from the task or the ``type``. If no
+    line has a ``split``, `split_of` gives each question its own.
 
     Raises:
         QuestreeError: if the file cannot be read, is empty, names an id twice, gives a split to some
@@ -59,25 +64,87 @@ def split_of(task: str, question: str) -> Split:
 
 FORM = '{"question": "…", "answers": ["…"]}; it may have "id", "split" and more.'
 """What a file of questions looks like, for messages."""
+_OTHER_NAMES = {"answers": ("golden_answers", "answer"), "id": ("_id", "qid", "question_id", "query_id")}
+_PUBLISHED = (  # the fields by which rows of the authors' own files are known, and of the hub's; the particular first
+    ("2wikimultihopqa", {"supporting_facts", "evidences"}),
+    ("hotpotqa", {"supporting_facts", "context"}),
+    ("musique", {"question_decomposition", "paragraphs"}),
+    ("strategyqa", {"qid", "decomposition"}),
+    ("squad", {"version", "data"}),
+    ("squad", {"title", "context", "answers"}),
+    ("triviaqa", {"Data"}),
+)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, row in _values(path):
+        if not isinstance(row, dict):
+            raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")
+        for name, fields in _PUBLISHED:
+            if fields <= row.keys() and not isinstance(row.get("answers"), list):
+                files = "" if path.suffix == ".parquet" else f" --from {path}"  # the hub has those
+                raise QuestreeError(
+                    f"{path} is a file as {name} is published. Make a task of it, with its corpus: "
+                    f"questree fetch {name}{files}. Then ask it: --task {name}."
+                )
+        yield number, _named(row)
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each row of a file, whatever it is, with its number."""
     try:
-        lines = read_text(path).split("\n")
+        check_regular(path.stat())
+        with path.open("rb") as file:
+            kind = kind_of(path, file.read(1_000).decode("utf-8-sig", "replace"))
+        if kind:
+            yield from enumerate(map(_with_lists, rows_of(path, kind)) if kind == "csv" else rows_of(path, kind), 1)
+            return
+        text = read_text(path)
     except (OSError, ValueError) as error:
         raise QuestreeError(
             f"Cannot read questions from {path}: {getattr(error, 'strerror', None) or error}"
         ) from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            yield number, json.loads(line)
         except (ValueError, RecursionError) as error:
+            with suppress(ValueError, RecursionError):
+                yield number, json.loads(text)  # one object over many lines
+                return
             raise QuestreeError(f"{path}, line {number}: not JSON ({error}). A line is {FORM}") from error
-        if not isinstance(row, dict):
-            raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")
-        yield number, row
+
+
+def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of CSV, in which lists are written as JSON or Python write them; one answer may stand alone."""
+    for name, text in row.items():
+        if name != "question" and text.startswith("["):
+            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                row[name] = written_list(text)
+    return row if isinstance(row.get("answers", []), list) else {**row, "answers": [row["answers"]]}
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the fields' own names; answers are made texts, and what is true or false is a yes-no answer."""
+    known = {**row}
+    for name, others in _OTHER_NAMES.items():
+        for other in others:
+            if known.get(name) is None and other in known:
+                given = known.pop(other)
+                known[name] = given if isinstance(given, list) or name == "id" else [given]
+    answers = known["answers"] if isinstance(known.get("answers"), list) else []
+    if answers and all(isinstance(one, bool) for one in answers) and style_of_type(row.get("type")) == "short":
+        known = {"style": "yes-no", **known}
+    if answers:
+        known["answers"] = list(map(_written, answers))
+    return {**known, "id": _written(known["id"])} if "id" in known else known
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _warn_of_mistyped(row: dict[str, Any], path: Path) -> None:
@@ -98,7 +165,7 @@ def _question(row: dict[str, Any], path: Path, number: int) -> Question:
     asked = row.get("question")
     if known and isinstance(asked, str):
         asked = known.readable(asked)
-    defaults = {"task": task, "style": of_task, "split": split_of(task, str(asked))}
+    defaults = {"id": words_id(task, str(asked)), "task": task, "style": of_task, "split": split_of(task, str(asked))}
     given = {**row, "question": asked}
     try:
         return Question.model_validate({**defaults, **{k: v for k, v in given.items() if v is not None}})

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from itertools import chain, product
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize as in_form
 
 from ..common.errors import QuestreeError
 from ..data import Question
 from ..metrics import Interval, normalise, normalise_title, passage_fingerprint, share_interval
 from ..metrics.answer_scores import pattern_in
-from ..metrics.found_passages import answers_in_passages, gold_names
+from ..metrics.found_passages import answers_in_passages, gold_names, is_fingerprint
 from ..retrieval import Passage, Retriever
+from ..retrieval.indexes.contents import PassageStore
 from .records import CONTEXTS
 
+if TYPE_CHECKING:
+    import dspy
+
 _REPORT_EVERY = 10_000  # passages
+_LOOKED_AT = 5_000_000  # passages, some seconds
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,36 @@ def context_shares(questions: Sequence[Question], retriever: Retriever) -> dict[
         if one.gold:
             held.setdefault(f"whole chain among the first {k}{', by title' * one.by_title}", []).append(all(one.gold))
     return {name: share_interval(sum(of), len(of)) for name, of in held.items()}
+
+
+def missing_gold(examples: Sequence[dspy.Example], retriever: Retriever) -> str:
+    """Return what to tell of gold ids that no passage in a retriever's corpus has; nothing where it cannot be seen.
+
+    Corpora of more than five million passages are left to `audit`.
+    """
+    asked = {id: one.id for one in examples for id in one.get("gold_passages") or () if not is_fingerprint(id)}
+    missing, composed = set(asked), set[str]()
+    try:
+        corpora = list(_corpora(retriever)) if asked else []
+        if not corpora or sum(map(len, corpora)) > _LOOKED_AT:
+            return ""
+        for id in chain.from_iterable(map(_ids, corpora)):
+            missing.discard(id)
+            if not id.isascii():
+                composed.add(in_form("NFC", id))
+    except (QuestreeError, ValueError):  # behind an address, or forged: a search says so
+        return ""
+    if not missing:
+        return ""
+    told = f"{len(missing)} of {len(asked)} gold passages stand nowhere in the index, so that no search finds them: "
+    told += ", ".join(f"{id!r} of question {asked[id]!r}" for id in sorted(missing)[:_NAMED])
+    spelt = sum(in_form("NFC", id) in composed for id in missing)
+    also = f"; {spelt} of them stand there in another form of Unicode (NFC, NFD)" if spelt else ""
+    return f"{told}{' …' if len(missing) > _NAMED else ''}{also}. The ids must be those of the corpus."
+
+
+def _ids(corpus: Any) -> Iterator[str]:
+    return corpus.ids() if isinstance(corpus, PassageStore) else (corpus[place].id for place in range(len(corpus)))
 
 
 def _corpora(retriever: Any) -> Iterator[Any]:

@@ -145,12 +145,23 @@ def check_same(what: str, there: Mapping[str, Any], now: Mapping[str, Any], writ
     Raises:
         QuestreeError: names what differs.
     """
-    differing = sorted(key for key in {*there, *now} if there.get(key) != now.get(key))
-    told = [f"{key} was {there.get(key)!r} and is now {now.get(key)!r}" for key in differing if key != _PROMPTS]
+    differing = {key for key in {*there, *now} if there.get(key) != now.get(key)}
+    same = {_PROMPTS} | ({"settings"} if "program" in differing else set())  # another program has others anyway
+    told = [one for key in sorted(differing - same) for one in _differences(key, there.get(key), now.get(key))]
     way = "Go on with what it was, or name another folder."
-    if _PROMPTS in differing and "program" not in differing:  # the prompts of another program are others anyway
+    if _PROMPTS in differing and "program" not in differing:
         by = f" (questree {writer} wrote it)" if writer else ""
         told = [f"the prompts or demonstrations of {now.get('program')} have changed since{by}", *told]
         way = "Answers to other prompts are not mixed: name another folder."
     if told:
         raise QuestreeError(f"{what} holds another run: {'; '.join(told)}. {way}")
+
+
+def _differences(name: str, there: Any, now: Any) -> Iterator[str]:
+    """Yield what differs in a value, each by its name in it (``settings.k``), with both values."""
+    if not (isinstance(there, Mapping) and isinstance(now, Mapping)):
+        yield f"{name} was {there!r} and is now {now!r}"
+        return
+    for key in sorted({*there, *now}):
+        if there.get(key) != now.get(key):
+            yield from _differences(f"{name}.{key}", there.get(key), now.get(key))

@@ -327,7 +327,7 @@ class _Loop:
                 if not at_once:
                     self.wait_for_all()
                 if isinstance(error, KeyboardInterrupt):
-                    raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}", at_once) from None
+                    raise Interrupted(self.how_to_go_on("run the same again"), at_once) from None
                 if isinstance(error, (MetricError, ClusterError)):
                     right = "put the metric right and" if isinstance(error, MetricError) else "when it is mended,"
                     raise type(error)(f"{error} Stopped; {self.how_to_go_on(f'{right} run the same again')}") from error
@@ -414,7 +414,8 @@ class _Loop:
 
     def how_to_go_on(self, by: str) -> str:
         """Return what was kept, and how to go on with it."""
-        finished = f"{len(self.finished)} more questions were finished"
+        were, are = (" was", "is") if len(self.finished) == 1 else ("s were", "are")
+        finished = f"{len(self.finished)} more question{were} finished"
         if self.kept is None:
-            return f"{finished} and are lost, as no --out was given."
-        return f"{finished} and are kept in {self.kept.place}: {by} to go on."
+            return f"{finished} and {are} lost, as no --out was given."
+        return f"{finished} and {are} kept in {self.kept.place}: {by} to go on."

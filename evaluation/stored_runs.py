@@ -58,6 +58,13 @@ class StoredRun:
         return bool(self.part("lm").get("simulated"))
 
     @property
+    def part_of(self) -> str:
+        """Return the name of the folder, or capsule, that it is in with others; empty if it is alone there."""
+        path = self.file.path
+        folder = path.resolve().parent.name if path.name == NAME else path.stem
+        return "" if folder == self.name else folder
+
+    @property
     def environment(self) -> Environment:
         """Return what else must be the same for it to be replayed."""
         with _telling(f"The run {self.name} of {self.place} cannot be replayed"):

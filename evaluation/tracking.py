@@ -96,9 +96,9 @@ class Tracking:
                 run = mlflow.start_run(experiment_id=experiment, run_name=name, nested=outer is not None, tags=tags)
             except Exception as error:
                 away = "no server answers there" if "Max retries exceeded" in str(error) else ""
-                told = f"Cannot track to {without_password(self.uri)}: {away or first_line(error).rstrip('.')}."
+                told = f"Cannot track to {without_password(self.uri)}: {away or _reason(error)}."
                 if outer is None or PROCESS not in outer.data.tags:  # nothing is paid yet
-                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from error
+                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from None
                 logger.warning("%s %s is not tracked.", told, name)
                 yield UNTRACKED
                 return
@@ -124,6 +124,11 @@ class Tracking:
                 found = mlflow.get_experiment_by_name(self.experiment)
                 if found is None:
                     raise  # else another thread or process has just made it
+        if found.lifecycle_stage == "deleted":
+            raise QuestreeError(
+                f"the experiment {self.experiment!r} is deleted there; name another one (--experiment), or restore it "
+                f"(mlflow experiments restore --experiment-id {found.experiment_id}, with MLFLOW_TRACKING_URI set)"
+            )
         return str(found.experiment_id)
 
 
@@ -171,8 +176,9 @@ class TrackedRun:
         try:
             return log(*given)
         except (mlflow.MlflowException, OSError) as error:
-            said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
-            logger.warning(said, self.id, first_line(error).rstrip("."))
+            if not self._lost:  # else a part of this told it already
+                said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
+                logger.warning(said, self.id, _reason(error))
             self._lost.append(self.id)
             return None
 
@@ -289,6 +295,11 @@ class TrackedRun:
         return traced(self.id, self.experiment, self._traces) if self.on and wanted else nullcontext()
 
 
+def _reason(error: Exception) -> str:
+    """Return the line of an error that says what is wrong; SQLAlchemy may write one in brackets before it."""
+    return first_line(Exception(re.sub(r"^\(raised as .*\)\n", "", str(error)) or error)).rstrip(".")
+
+
 OFF = Tracking(uri="")
 """A tracking whose runs do nothing, and which needs no MLflow."""
 UNTRACKED = TrackedRun("", "", OFF, {})
@@ -301,10 +312,12 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
     template = [{"role": role, "content": without_secrets(text)} for role, text in prompt.messages]
     name = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)  # MLflow takes no other characters
     template[-1]["content"] = _FIELD.sub(r"{{\1}}", template[-1]["content"])  # as MLflow writes what is filled in
-    latest = mlflow.genai.load_prompt(f"prompts:/{name}@latest", allow_missing=True, link_to_model=False)
+    client = mlflow.MlflowClient()
+    # mlflow.genai's function would link whatever it loads to the run
+    latest = client.load_prompt(f"prompts:/{name}@latest", allow_missing=True, cache_ttl_seconds=0)
     if latest is None or latest.template != template:
         latest = mlflow.genai.register_prompt(name, template, tags={"signature": prompt.signature})
-    mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
+    client.link_prompt_version_to_run(run, latest)
 
 
 def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) -> None:

@@ -37,11 +37,12 @@ def store_in_use(uri: str) -> Iterator[None]:
 def bound_mlflow() -> None:
     """Let MLflow, before it is imported, try a server for 14 seconds and log warnings alone, unless its variables say.
 
-    On its own it tries for four minutes, and tells that it makes tables: that also if it was imported before.
+    On its own it tries for four minutes, and tells that it makes tables: that also if it was imported before. What its
+    store raises it logs first, with a traceback of a hundred lines: whoever asked the store tells it in one.
     """
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # after 2, 4 and 8 seconds
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 
 def check_store(uri: str) -> None:

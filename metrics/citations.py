@@ -18,8 +18,10 @@ _SOURCE = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"\s+[a-z]")
-_CONCLUDES = re.compile(
-    r"(?:so|thus|hence|therefore|that is|a guess)\b|(?:the|its|my) (?:final )?answer(?: is\b|:)", re.IGNORECASE
+_CONCLUDES = re.compile(  # or tells that nothing tells it
+    r"(?:so|thus|hence|therefore|that is|a guess|no(?:ne of the)? (?:passages?|texts?|sources?))\b"
+    r"|(?:the|its|my) (?:final )?answer(?: is\b|:)",
+    re.IGNORECASE,
 )
 
 

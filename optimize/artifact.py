@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from ..common.files import write_atomically
 from ..common.json_files import validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
-from ..evaluation.tracking_store import bound_mlflow, without_password
+from ..evaluation.tracking_store import bound_mlflow, check_exists, without_password
 from ..lm.failure import first_line
 from ..programs import REGISTRY, Program, build, build_kind, saved_name
 from ..programs.modules.reader import LMReader
@@ -57,7 +57,8 @@ class Manifest(BaseModel, frozen=True, extra="allow"):
 
     Attributes:
         lm: what is known of the LM. It is shown and never used.
-        retriever: name and fingerprint of the index that it was compiled over; empty for a program without one.
+        retriever: name, fingerprint and folder's name of the index that it was compiled over; empty for a program
+            without one.
         reader: the reader's name, or None if the program has none.
         state: prompts and demonstrations of the program, or of the members that it is made of.
     """
@@ -123,7 +124,7 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
         "program": {"name": saved_name(type(first)), "settings": settings},
         "signatures": signature_fingerprints(as_coded),
         "lm": lm_facts(),
-        "retriever": retriever_facts(program),
+        "retriever": _index_facts(program),
         "reader": reader_name(program),
         **({"threshold": program.reader.threshold} if by_lm else {}),
         "versions": versions(),
@@ -132,6 +133,18 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
     }
     content = json.loads(to_json(content))
     return content | {"checksum": checksum_of(content)}
+
+
+def _index_facts(program: Program) -> dict[str, str]:
+    """Return what is known of the program's index, also the name of its folder, by which no run is told apart."""
+    folder = program.retriever.folder if program.retriever is not None else ""
+    return retriever_facts(program) | ({"folder": folder} if folder else {})
+
+
+def in_words(index: Mapping[str, str]) -> str:
+    """Return an index by the name of its folder, if that is known, its kind and its fingerprint."""
+    known = ", ".join(one for name, one in index.items() if name != "folder")
+    return f"{index['folder']} ({known})" if "folder" in index else known or "none"
 
 
 def manifest_of(program: Program) -> Manifest:
@@ -171,13 +184,14 @@ def _download(address: str, target: str) -> Path:
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     bound_mlflow()
+    check_exists(mlflow.get_registry_uri() if address.startswith("models:/") else mlflow.get_tracking_uri())
     try:
         found = Path(mlflow.artifacts.download_artifacts(artifact_uri=address, dst_path=target))
     except Exception as error:  # MLflow checks little of what a server sends, and fails in any way over the rest
         raise QuestreeError(
             f"Cannot fetch {address} from {without_password(mlflow.get_tracking_uri())}: "
             f"{first_line(error).rstrip('.')}. Check the address, and the tracking URI (--tracking-uri)."
-        ) from error
+        ) from None
     manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
     if len(manifests) != 1:
         raise QuestreeError(f"{address} holds {len(manifests)} saved programs, not one; give the path to it.")
@@ -245,9 +259,11 @@ def load(
         program = manifest.state.program(make)
     except ValueError as problem:
         raise QuestreeError(f"{file} does not fit its program ({problem}); {_KIND.again}.") from problem
-    saved, now = manifest.retriever, retriever_facts(program)
+    saved, now = manifest.retriever, _index_facts(program)
     if saved and now and saved.get("fingerprint") != now["fingerprint"]:
-        logger.warning("Compiled over the index %s, now asked over %s: scores may differ.", saved, now)
+        logger.warning(
+            "Compiled over the index %s, now asked over %s: scores may differ.", in_words(saved), in_words(now)
+        )
     return program
 
 

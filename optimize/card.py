@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..common.errors import QuestreeError
+from ..programs import build
 from .artifact import MANIFEST, Manifest, read_artifact
 from .hub import parse, upload
 
@@ -33,6 +35,16 @@ print(program(question="…").answer)
 It is one file of JSON: loading it runs no code. Its instructions are orders to your LM: read them with
 `questree prompts`.
 """
+
+
+def _words(*words: object, **settings: object) -> str:
+    """Return words and settings on one line."""
+    return " ".join(" ".join([*map(str, words), *(f"{name}={value}" for name, value in settings.items())]).split())
+
+
+def _code(*words: object, **settings: object) -> str:
+    """Return them as code in a cell of a table, where no sign of theirs has a meaning."""
+    return "`" + _words(*words, **settings).replace("`", "'").replace("|", "/") + "`"
 
 
 def push(
@@ -67,16 +79,9 @@ def push(
         license=license,
         metrics=metrics,
     )
-    simulated = " (**simulated**: its numbers say nothing)" if manifest.lm.get("simulated") else ""
     rows = {
-        "program": _code(kind, **manifest.program.settings),
-        "task": _code(task) if task else "not said",
-        "optimizer": _code((said.get("optimizer") or {}).get("name", "none")),
-        **_score_rows(said),
-        "LM": _code(manifest.lm.get("name")) + simulated,
-        "retriever": " ".join(map(_code, manifest.retriever.values())) or "none",
+        **described(manifest, _code),
         **({} if index is None else {"index": _recipe(index, manifest)}),
-        "made with": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
         "demonstrations": f"from the task's training questions, whose licence they keep: {license or 'not said'}",
         **({"capsule": f"`{_CAPSULE}`: `questree replay {_CAPSULE}` asks it again, offline"} if capsule else {}),
     }
@@ -88,6 +93,37 @@ def push(
     return upload(address, files, f"{kind}, {manifest.checksum[:12]}", private=private)
 
 
+def described(manifest: Manifest, code: Callable[..., str] = _words) -> dict[str, str]:
+    """Return what a program was compiled from and with, and how it scored, by what it is; ``code`` writes names."""
+    said = manifest.facts()
+    task, optimizer = said.get("task"), said.get("optimizer") or {"name": "none"}
+    simulated = " (**simulated**: its numbers say nothing)" if manifest.lm.get("simulated") else ""
+    return {
+        "program": code(manifest.program.name, **manifest.program.settings),
+        "task": code(task) if task else "not said",
+        "optimizer": code(optimizer.get("name"), **{name: one for name, one in optimizer.items() if name != "name"}),
+        **_score_rows(said),
+        "LM": code(manifest.lm.get("name")) + simulated,
+        "retriever": " ".join(map(code, manifest.retriever.values())) or "none",
+        "made with": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
+    }
+
+
+def rewritten(manifest: Manifest) -> dict[str, str]:
+    """Return the instructions that are not the code's, by predictor; of several members, by the number of each too.
+
+    Raises:
+        QuestreeError: if the program's code is not here.
+    """
+    coded = dict(build(manifest.program.name, manifest.program.settings).named_predictors())
+    return {
+        f"member {number}, {name}" if len(manifest.state.members) > 1 else name: saved.signature.instructions
+        for number, member in enumerate(manifest.state.members, start=1)
+        for name, saved in member.items()
+        if name in coded and saved.signature.instructions != coded[name].signature.instructions
+    }
+
+
 def _score_rows(facts: dict[str, Any]) -> dict[str, str]:
     """Return a row for each score of an artifact, with its interval and the number of questions."""
     scores, metric = facts.get("scores") or {}, (facts.get("metrics") or ["score"])[0]
@@ -97,12 +133,6 @@ def _score_rows(facts: dict[str, Any]) -> dict[str, str]:
         for key, words in names.items()
         if key in scores
     }
-
-
-def _code(*words: object, **settings: object) -> str:
-    """Return words as code in a cell of a table, where no sign of theirs has a meaning."""
-    text = " ".join([*map(str, words), *(f"{name}={value}" for name, value in settings.items())])
-    return "`" + " ".join(text.replace("`", "'").replace("|", "/").split()) + "`"
 
 
 def _recipe(index: str | Path, manifest: Manifest) -> str:

@@ -4,14 +4,15 @@
 Without ``--env-manager local``, and in an image of ``mlflow models build-docker``, MLflow installs what the model
 names. The model holds this package's code, if no index offers it.
 
-The LM, the index and the reader are not in the model: the server's environment names them, in the variables of the
-command line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …). From Python, ``model_config`` names them:
-``mlflow.pyfunc.load_model(address, model_config={"lm": …, "retriever": …})``. A model that was told neither does not
-load, unless it was compiled with the simulated LM over the bundled index.
+The LM, the index, the reader and the task of a simulated LM are not in the model: the server's environment names
+them, in the variables of the command line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, ``QUESTREE_TASK``, …). From Python,
+``model_config`` names them: ``mlflow.pyfunc.load_model(address, model_config={"lm": …, "retriever": …})``. A model that
+was told neither LM nor index does not load, unless it was compiled with the simulated LM over the bundled index.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -24,14 +25,18 @@ import dspy
 
 from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
+from ..lm.policy import Limits
 from ..programs import Program
 from ..programs.streams import as_fields
-from ..simulate import is_simulated
+from ..simulate import is_simulated, not_known
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
 
-CONFIG = ("lm", "api_base", "retriever", "allow_changed_signatures")
+CONFIG = (
+    *("lm", "api_base", "task", "retriever", "rerank", "reader", "duplicates", "defence", "adapter"),
+    *("temperature", "reply_tokens", "concurrency", "allow_changed_signatures", *Limits.model_fields),
+)
 """The settings that ``model_config`` may name; MLflow takes only those that the model was logged with."""
 
 
@@ -47,9 +52,12 @@ def log_model(folder: Path, name: str = "model", register: str | None = None) ->
         The model's address, for ``mlflow models serve`` and ``mlflow.pyfunc.load_model``.
     """
     import mlflow
+    from mlflow.utils.logging_utils import suppress_logs
 
     code, requirements = _own_code()
-    with warnings.catch_warnings():
+    # it would log the settings below, of which none is set, as parameters of the run, which has a task of its own
+    unlogged = suppress_logs("mlflow.models.model", re.compile("Failed to log model config as params"))
+    with unlogged, warnings.catch_warnings():
         # MLflow wants an input example; the schema says it all, and an example would be answered
         warnings.simplefilter("ignore", UserWarning)
         logged = mlflow.pyfunc.log_model(
@@ -123,7 +131,11 @@ def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
     given = {"answer_style": style} if isinstance(style, str) and style else {}
     with counting_failures():
         prediction = program(question=_question(row.get("question")), **given)
-    return as_fields(prediction) | {"simulated": is_simulated(dspy.settings.lm)}
+    fields, lm = as_fields(prediction), dspy.settings.lm
+    if simulated := is_simulated(lm):
+        warning = f"(The LM is simulated: this says nothing about a method. {not_known(lm, prediction.tree.question)}"
+        fields["final_content"] = f"{fields['final_content']}\n\n{warning.rstrip()})".lstrip()
+    return fields | {"simulated": simulated}
 
 
 def _question(given: Any) -> Any:

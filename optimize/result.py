@@ -92,21 +92,27 @@ class Compilation:
     @property
     def changed(self) -> str:
         """Return in words what differs from the program before: instructions, demonstrations, members, the LM."""
-        members, rewritten = members_of(self.program), set()
-        demos = len(getattr(self.program, "lessons", ()))  # of a program that chooses them by question
-        for member in members:
-            before = dict(build_kind(type(member), member.settings.model_dump()).named_predictors())
-            for name, one in member.named_predictors():
-                demos += len(one.demos)
-                if name in before and one.signature.instructions != before[name].signature.instructions:
-                    rewritten.add(name)
-        said = [
-            f"{len(members)} programs that vote" if len(members) > 1 else "",
-            f"instructions of {len(rewritten)} of {len(members[0].predictors())} prompts" if rewritten else "",
-            f"{demos} demonstration{'' if demos == 1 else 's'}" if demos else "",
-            f"the LM, which was trained: {self.lm.model}" if self.lm is not None else "",
-        ]
-        return ", ".join(filter(None, said)) or "nothing; more questions or another optimizer may find more"
+        trained = "" if self.lm is None else f"the LM, which was trained: {self.lm.model}"
+        said = ", ".join(filter(None, [compiled_parts(self.program), trained]))
+        return said or "nothing; more questions or another optimizer may find more"
+
+
+def compiled_parts(program: Program) -> str:
+    """Return in words what a program has that its code has not; empty if that is nothing."""
+    members, rewritten = members_of(program), set()
+    demos = len(getattr(program, "lessons", ()))  # of a program that chooses them by question
+    for member in members:
+        before = dict(build_kind(type(member), member.settings.model_dump()).named_predictors())
+        for name, one in member.named_predictors():
+            demos += len(one.demos)
+            if name in before and one.signature.instructions != before[name].signature.instructions:
+                rewritten.add(name)
+    said = [
+        f"{len(members)} programs that vote" if len(members) > 1 else "",
+        f"instructions of {len(rewritten)} of {len(members[0].predictors())} prompts" if rewritten else "",
+        f"{demos} demonstration{'' if demos == 1 else 's'}" if demos else "",
+    ]
+    return ", ".join(filter(None, said))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..evaluation.html import as_html
 from ..programs.prompts import RenderedPrompt
-from .html import as_html
 
 
 class Part(NamedTuple):

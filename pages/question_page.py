@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
+from ..evaluation.html import as_html
 from ..signatures import AnswerStyle
 from .asked_question import AnsweredQuestion, AskedQuestion, Citation
-from .html import as_html
 
 STYLES: dict[str, str] = {
     "short": "in a few words",

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..common.manifests import json_hash
-from ..evaluation.comparison.labels import unused
-from ..evaluation.comparison.page import plots_of
+from ..evaluation.comparison.labels import told_apart
+from ..evaluation.comparison.page import shown
 from ..evaluation.comparison.rows import Comparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import Record
@@ -61,7 +61,7 @@ class ShownRun(NamedTuple):
 
 
 class ShownRuns:
-    """The runs of several files, which stay open. Where two have one name, it tells the file too.
+    """The runs of several files, which stay open. Where several have one name, it tells the folder too.
 
     Args:
         sources: files, the folders that they are in, or single runs of them (`find`).
@@ -69,8 +69,7 @@ class ShownRuns:
 
     Attributes:
         runs: by name.
-        compared: of each group of runs with the same questions and the same metric, the table (``facts``, ``lines``,
-            ``details``, ``note``) and its ``plots``.
+        compared: each group of runs with the same questions and the same metric, as it is drawn (`shown`).
         left_out: why runs are left out.
 
     Raises:
@@ -79,14 +78,17 @@ class ShownRuns:
 
     def __init__(self, sources: Sequence[Path], names: Sequence[str] = ()):
         self._open, self.left_out = ExitStack(), list[str]()
-        stored: dict[str, tuple[RunFile, StoredRun]] = {}
+        found = list[tuple[RunFile, StoredRun]]()
         for number, source in enumerate(sources):
+            before, told = len(found), len(self.left_out)
             for path, wanted in find(source):
                 file = self._open.enter_context(reading(path))
                 for run in self._readable(file, wanted):
-                    own = names[number] if names else run.name
-                    name = own if own not in stored else unused(f"{source.stem}/{own}", stored)
-                    stored[name] = file, replace(run, name=name)
+                    found.append((file, replace(run, name=names[number]) if names else run))
+            if len(found) == before:
+                raise QuestreeError(" ".join(self.left_out[told:]) or f"{source} holds no run yet.")
+        apart = told_apart((run.name, run.part_of) for _, run in found)
+        stored = {name: (file, replace(run, name=name)) for name, (file, run) in zip(apart, found, strict=True)}
         name_of = _names([run for _, run in stored.values()])
         self.runs = {
             name: ShownRun(file, run.number, name, run.simulated, *_parts(run), run.identity, _rows(run, name_of))
@@ -106,11 +108,7 @@ class ShownRuns:
         return steps_of(shown.file, shown.number, shown.rows[question].id)
 
     def _readable(self, file: RunFile, wanted: str) -> list[StoredRun]:
-        """Return the runs of a file that can be read.
-
-        Raises:
-            QuestreeError: none can.
-        """
+        """Return the runs of a file that can be read; a folder of several may hold one without runs, of a server."""
         names = [name for (name,) in file.rows("SELECT name FROM run ORDER BY place IS NULL, place, number")]
         found, told = list[StoredRun](), list[str]()
         for name in [wanted] if wanted else names:
@@ -118,8 +116,6 @@ class ShownRuns:
                 found += runs_in(file, name, whole=False)
             except QuestreeError as error:
                 told.append(str(error))
-        if not found:
-            raise QuestreeError(" ".join(told) or f"{file.path} holds no run yet.")
         self.left_out += told
         return found
 
@@ -178,14 +174,7 @@ def _compared(runs: Sequence[StoredRun], name_of: _NameOf) -> list[dict[str, Any
     for run in runs:
         if (one := _evaluation(run)) is not None:
             groups.setdefault((one.metric, frozenset(map(name_of, one.records))), []).append((run, one))
-    compared = []
-    for group in groups.values():
-        comparison = _comparison(group)
-        table = comparison.table
-        shown = {"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note}
-        shown |= {"numbers": table.numbers, "metric": comparison.metric, "task": comparison.task}
-        compared.append({**shown, "plots": plots_of(comparison)})
-    return compared
+    return [shown(_comparison(group)) for group in groups.values()]
 
 
 def _comparison(group: Sequence[tuple[StoredRun, Evaluation]]) -> Comparison:

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
+from ..evaluation.html import as_html
 from ..evaluation.tracking import flat_params
 from .asked_question import AnsweredQuestion
-from .html import as_html
 from .question_page import shown_answer
 from .shown_runs import AnswerLine, ShownRuns
 from .trees import aligned, reasoning
@@ -53,20 +51,22 @@ class Study:
     """Runs as pages by name, each made when it is asked for.
 
     Args:
-        title: of the whole.
         shown: the runs; the first is the one that the others are compared with.
         root: the way from a page to the place of ``static/``; a page at a server leads back to its other pages.
         mlflow: the address of MLflow's pages, for links to traces; empty if it is not known.
 
     Attributes:
+        title: of the whole: the names of the first runs, since that of a folder may end in a digest.
         runs: by name.
         ids: of the questions of any run, in the order of their numbers.
         answers: to each question by its number, from 1.
     """
 
-    def __init__(self, title: str, shown: ShownRuns, root: str = "", mlflow: str = ""):
-        self.title, self._shown, self._root, self._mlflow = title, shown, root, mlflow
+    def __init__(self, shown: ShownRuns, root: str = "", mlflow: str = ""):
+        self._shown, self._root, self._mlflow = shown, root, mlflow
         self.runs = shown.runs
+        more = f" and {len(self.runs) - 4} more" if len(self.runs) > 4 else ""
+        self.title = ", ".join([*self.runs][:4]) + more
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
         self.answers = {number: self._answers(number, id) for number, id in enumerate(self.ids, start=1)}
         self._lists = {one.page: one for one in _lists(self)}
@@ -90,21 +90,16 @@ class Study:
 
     def _begin(self) -> str:
         """Return the comparison: its scores, its plots, and the questions that flipped."""
-        compared = [
-            {**one, "plots": [(heading, Markup(svg)) for heading, svg in one["plots"]]} for one in self._shown.compared
-        ]
         flipped = next((one for page, one in self._lists.items() if page.startswith("flipped-")), None)
         listed = flipped or self._lists["questions.html"]
-        shown: dict[str, Any] = {"title": self.title, "compared": compared, "left_out": self._shown.left_out}
+        shown: dict[str, Any] = {
+            "title": self.title,
+            "compared": self._shown.compared,
+            "left_out": self._shown.left_out,
+        }
         shown |= {"simulated": any(run.simulated for run in self.runs.values()), "runs": list(self.runs.values())}
         parameters = {name: list(flat_params(run.identity)) for name, run in self.runs.items()}
-        wins = {name: self._won_and_lost(name) for name in self.runs}
-        return self._drawn("study.html", "index.html", parameters=parameters, wins=wins, **shown, **self._rows(listed))
-
-    def _won_and_lost(self, run: str) -> tuple[int, int]:
-        """Return how many questions a run answers right that the first does not, and the other way round."""
-        first, every = next(iter(self.runs)), self.answers.values()
-        return sum(_wins(run, first, one) for one in every), sum(_wins(first, run, one) for one in every)
+        return self._drawn("study.html", "index.html", parameters=parameters, **shown, **self._rows(listed))
 
     def _rows(self, one: QuestionList, part: int = 0) -> dict[str, Any]:
         numbers = one.numbers[part * ROWS : (part + 1) * ROWS]
@@ -131,6 +126,8 @@ class Study:
         rows = aligned(trees[0], trees[1]) if len(trees) == 2 else []
         shown: dict[str, Any] = {"pair": list(zip(pair, records, strict=True)), "rows": rows, "trees": trees}
         others = [one for one in self.answers[number].values() if one not in pair]
+        alike = len({str(self.runs[answer.run].identity.get("program")) for answer in pair}) < len(pair)
+        shown["methods"] = "One method, twice" if alike else "Two methods"
         return self._drawn("pair.html", others=others, mlflow=self._mlflow, **shown, **self._around(number, pair[-1]))
 
     def _around(self, number: int, answer: RunAnswer) -> dict[str, Any]:

@@ -99,7 +99,8 @@ def _came_by(node: Node, tree: ReasoningTree | None) -> str:
     if node.source == "unsolved":
         return f"not found: {read}" if node.found else "not looked up"
     if node.source == "completed" and not stands:
-        return "a guess: no passage names it" if node.found or node.passage else "read in the passages below"
+        guesses = node.found or node.passage or not node.sure
+        return "a guess: no passage names it" if guesses else "read in the passages below"
     if node.source == "completed":
         return f"found in {name}"
     if node.source == "corrected":

@@ -95,6 +95,10 @@ class Program(dspy.Module):
         """Answer a question, as `forward` says. `dspy.Tool` offers an LM the two arguments that are named below."""
         return super().__call__(*args, **kwargs)
 
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        """Answer a question as a call does, and let the event loop run: `dspy.Tool` takes it as well."""
+        return await super().acall(*args, **kwargs)
+
     _repr_html_ = program_in_notebook
 
     @abstractmethod
@@ -141,7 +145,7 @@ class Program(dspy.Module):
             except CallFailedError as error:
                 self._add_where(error)
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):
-                    raise CannotAskError(error) from error
+                    raise CannotAskError(error) from None  # a hundred lines of DSPy's; `__context__` has them
                 found = distinct([ranked([], kept.found), tree.passages()])
                 prediction = _Answer(
                     answer="", final_content="", references=[], passages=found, tree=tree, failure=error.failure
@@ -152,6 +156,9 @@ class Program(dspy.Module):
         prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
         prediction.spent, prediction.dropped = kept.spent, kept.dropped
         prediction.seconds = time.perf_counter() - began
+        answer = prediction.answer
+        del prediction["answer"]
+        prediction.answer = answer  # now the last field, which is what `dspy.majority` counts
         return prediction
 
     @property
@@ -247,14 +254,16 @@ class Program(dspy.Module):
         return copy.deepcopy(self)
 
 
-Program.__call__.__annotations__ = {"question": str, "answer_style": AnswerStyle}
-Program.__call__.__signature__ = Signature(  # type: ignore[attr-defined]
-    [
-        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-        Parameter("question", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
-        Parameter("answer_style", Parameter.POSITIONAL_OR_KEYWORD, default="short", annotation=AnswerStyle),
-    ]
-)
+_CALLED: list[Any] = [Program.__call__, Program.acall]
+for _called in _CALLED:
+    _called.__annotations__ = {"question": str, "answer_style": AnswerStyle}
+    _called.__signature__ = Signature(
+        [
+            Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+            Parameter("question", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
+            Parameter("answer_style", Parameter.POSITIONAL_OR_KEYWORD, default="short", annotation=AnswerStyle),
+        ]
+    )
 
 
 class _Search(dspy.Retrieve):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 
 import dspy
 
+from ..common.sentences import sentences
 from ..lm.adapters import patient
 from ..lm.guard import adapter_in_use, shown_demonstrations
 from ..lm.window import most_tokens
@@ -53,19 +55,34 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
     demonstrations = shown_demonstrations(predictor, adapter)
-    messages = adapter.format(signature, demonstrations, inputs)
+    with dspy.context(callbacks=[]):  # nobody asks an LM here: MLflow's autologging would make a trace of it
+        messages = adapter.format(signature, demonstrations, inputs)
     told = tuple((message["role"], str(message["content"])) for message in messages)
     instructions = adapter.format_system_message(signature)
     return RenderedPrompt(name, signature.__name__, told, instructions, len(demonstrations))
 
 
 def differences(before: list[RenderedPrompt], after: list[RenderedPrompt]) -> dict[str, str]:
-    """Return what differs between the prompts of two programs, as a unified diff for each predictor that differs."""
+    """Return what differs between the prompts of two programs, as a unified diff for each predictor that differs.
+
+    Each sentence of the instructions is a line of it, however they are wrapped.
+    """
     texts = [{prompt.predictor: prompt.text for prompt in prompts} for prompts in (before, after)]
     diffs = {}
     for name in dict.fromkeys([*texts[0], *texts[1]]):
-        old, new = (text.get(name, "").splitlines() for text in texts)
-        diff = "\n".join(difflib.unified_diff(old, new, f"{name}, before", f"{name}, after", lineterm="", n=2))
-        if diff:
-            diffs[name] = diff
+        pair = [text.get(name, "") for text in texts]
+        if pair[0] != pair[1]:
+            diffs[name] = _diff(name, *map(_by_sentence, pair)) or _diff(name, *pair)  # where only the wrapping differs
     return diffs
+
+
+def _diff(name: str, *texts: str) -> str:
+    old, new = map(str.splitlines, texts)
+    return "\n".join(difflib.unified_diff(old, new, f"{name}, before", f"{name}, after", lineterm="", n=2))
+
+
+_INSTRUCTIONS = re.compile(r"(?m)^ {8}\S.*(?:\n {8}\S.*)*")  # DSPy's adapters indent them
+
+
+def _by_sentence(text: str) -> str:
+    return _INSTRUCTIONS.sub(lambda found: "\n".join(sentences(" ".join(found[0].split()))), text)

@@ -76,9 +76,9 @@ class SearChainSettings(MethodSettings):
 
 
 class SearChain(Program):
-    """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732v7, algorithm 1): retrieval checks a chain of query.
+    """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732v7, algorithm 1): retrieval checks a chain of queries.
 
-    The LM plans a whole chain of query; retrieval walks it node by node; the first node that needs help ends the
+    The LM plans a whole chain of queries; retrieval walks it node by node; the first node that needs help ends the
     round, and the chain goes on from that node, which opens a new branch of the tree. `PublishedSearChain` does this
     as the paper says (``preset=paper``), `FilledSearChain` at fewer calls. Beside this, by default a node is checked
     with its recalled answer in view, in one call over k passages, instead of by a reader that sees one passage and no

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..common.errors import IndexRefused, QueryError
@@ -36,6 +39,7 @@ class WrappingRetriever(Retriever):
     def __init__(self, members: Sequence[Retriever], name: str, fingerprint: str) -> None:
         self.members = tuple(members)
         self.name, self.fingerprint = name, fingerprint
+        self.folder = "+".join(filter(None, (member.folder for member in members)))
         self.remote = any(member.remote for member in members)
         self.similarity = next(filter(None, (member.similarity for member in members)), None)
 
@@ -52,10 +56,12 @@ class IndexRetriever(Retriever):
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would."""
-        most = min(k, len(self.passages))
+        return filled(self._found, check_search(queries, k), k, len(self.passages))
+
+    def _found(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         found = self._known.all_of(  # an index does not change, and compared programs ask much the same
-            [(query, most) for query in check_search(queries, k)],
-            lambda keys: self._search([query for query, _ in keys], most),
+            [(query, k) for query in queries],
+            lambda keys: self._search([query for query, _ in keys], k),
             lambda key, hits: len(key[0]) + _HIT_BYTES * len(hits),
         )
         return [[self.passages[at].model_copy(update={"score": score}) for at, score in hits] for hits in found]
@@ -79,6 +85,34 @@ class NeuralRetriever(IndexRetriever):
         self.encoder, self.similarity = encoder, encoder.similarity
 
 
+def each_once(passages: Iterable[Passage]) -> list[Passage]:
+    """Return the passages without copies of better ones: those of the same title and text."""
+    kept: dict[tuple[str, str], Passage] = {}
+    for passage in passages:
+        kept.setdefault((passage.title, passage.text), passage)
+    return list(kept.values())
+
+
+def filled(
+    search: Callable[[Sequence[str], int], list[list[Passage]]], queries: Sequence[str], k: int, most: int
+) -> list[list[Passage]]:
+    """Return for each query the k best passages, `each_once`; where copies take places, it is searched deeper.
+
+    Args:
+        search: gives for each query so many passages, best first.
+        most: passages that there are.
+    """
+    lists = []
+    for query, found in zip(queries, search(queries, min(k, most)), strict=True):
+        kept, reach = each_once(found), min(k, most)
+        while len(kept) < k and len(kept) < len(found) == reach < most:
+            reach = min(2 * reach, most)
+            found = search([query], reach)[0]
+            kept = each_once(found)
+        lists.append(kept[:k])
+    return lists
+
+
 def batched(items: Iterable[T], most: int) -> Iterator[list[T]]:
     """Yield the items in their order, so many together at most."""
     remaining = iter(items)
@@ -92,6 +126,16 @@ def reopened(connect: Callable[[str], Retriever], name: str, fingerprint: str) -
     if retriever.fingerprint != fingerprint:
         raise IndexRefused(f"{name} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}.")
     return retriever
+
+
+def opened_from(retriever: Retriever) -> str:
+    """Return the folder or address that a retriever was opened from, of each of its members; empty if it has none."""
+    inside = [*getattr(retriever, "members", ()), *filter(None, [getattr(retriever, "base", None)])]
+    found = [opened_from(member) for member in inside]
+    if isinstance(retriever.place, partial) and retriever.place.func is reopened:
+        name, here = str(retriever.place.args[1]), f"{Path.cwd()}{os.sep}"
+        found = [name if "://" in name else name.removeprefix(here) if name.startswith(here) else Path(name).name]
+    return " + ".join(filter(None, found))
 
 
 def check_search(queries: Sequence[str], k: int) -> list[str]:

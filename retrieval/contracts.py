@@ -47,6 +47,9 @@ class Retriever(ABC):
     place: Callable[[], Retriever] | None = None
     """Opens the same retriever in another process; None for one that has no place of its own."""
 
+    folder: str = ""
+    """The name of the folder of the index behind it, for people; empty if it is from none."""
+
     similarity: Similarity | None = None
     """Compares texts by the retriever's embeddings; None if it has none."""
 

@@ -7,7 +7,7 @@ from math import fsum
 
 from ..common.errors import IndexRefused
 from ..common.manifests import json_hash
-from .base import WrappingRetriever, check_search
+from .base import WrappingRetriever, check_search, each_once
 from .contracts import Retriever
 from .passage import Passage
 
@@ -51,7 +51,7 @@ class FusionRetriever(WrappingRetriever):
                 parts.setdefault(passage.id, []).append(1 / (_CONSTANT + rank))
         scores = {id: fsum(of_one) for id, of_one in parts.items()}  # exact: the same ranks in another order are equal
         best = sorted(scores, key=scores.__getitem__, reverse=True)  # stable: of equals, the first member's
-        return [passages[id].model_copy(update={"score": scores[id]}) for id in best]
+        return each_once(passages[id].model_copy(update={"score": scores[id]}) for id in best)
 
 
 def _check_same(known: Passage, other: Passage) -> None:

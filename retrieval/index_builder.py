@@ -6,15 +6,17 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..common.errors import QuestreeError
+from ..common.errors import IndexRefused, QuestreeError
 from ..common.files import make_folder
 from .checkpoints import checkpoint_of
+from .corpora.corpus import CorpusSource
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
-from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, read_manifest, seal
+from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
 from .indexes.index_kind import IndexKind, Order, Report, store_corpus
 from .passage import Passage
 
@@ -39,12 +41,13 @@ def build_index(
 
     If it is interrupted, even killed, the same call continues it: the corpus is read again, finished chunks of
     passages are checked and kept if passages, checkpoint and precision are the same, and the index is, byte for byte,
-    that of an uninterrupted build. A failure before anything was encoded leaves nothing.
+    that of an uninterrupted build. A failure before anything was encoded leaves nothing. Where the index is finished,
+    the same call leaves it as it is.
 
     Args:
         corpus: a file or folder for ``read_corpus``, what that gives, or passages. If bad lines of it were left out,
             their number is in the manifest.
-        out: the index folder; it must not exist, unless ``overwrite`` and it holds an index.
+        out: the index folder; it must not exist, unless it holds this index, or any one and ``overwrite``.
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
@@ -59,10 +62,29 @@ def build_index(
     """
     chosen_kind(kind, 0)  # refused before the corpus is read
     order = {"settings": settings, "checkpoint": checkpoint, "cluster": cluster, "report": progress}
+    source = corpus if isinstance(corpus, CorpusSource) else CorpusSource(corpus)
+    if not overwrite and _is_built(source, Path(out), kind, settings, checkpoint):
+        return Path(out)
     with building(Path(out), overwrite=overwrite) as work:
-        record = store_corpus(work.folder, corpus, progress)
+        record = store_corpus(work.folder, source, progress)
         _write(work, chosen_kind(kind, record.passages), record, order)
     return Path(out)
+
+
+def _is_built(source: CorpusSource, out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> bool:
+    """Return whether the index at ``out`` is the one that is asked for. Only then the corpus has been read."""
+    try:
+        manifest = read_manifest(out)
+    except IndexRefused:
+        return False
+    asked = chosen_kind(kind, manifest.corpus.passages)
+    wanted = asdict(settings or asked.settings()) if asked.settings else {}
+    return (
+        asked.name == manifest.kind
+        and all(value in (None, manifest.settings[name]) for name, value in wanted.items())  # None: the encoder's own
+        and (not asked.find or asked.find(checkpoint).fingerprint == getattr(manifest.checkpoint, "fingerprint", None))
+        and corpus_hash(source.passages()) == manifest.corpus.sha256
+    )
 
 
 def add_to_index(

@@ -72,6 +72,7 @@ def load_index(
                 f"{folder} is stale: it was built from {manifest.corpus.name} ({manifest.corpus.passages} passages) "
                 "and the corpus given holds other passages. Build it again."
             )
+    retriever.folder = folder.resolve().name
     retriever.place = partial(reopened, load_index, str(folder.resolve()), retriever.fingerprint)
     return retriever
 

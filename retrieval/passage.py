@@ -44,8 +44,12 @@ class Passage(BaseModel):
         text = self.text if max_words is None else " ".join(self.text.split()[:max_words])
         return _MARK.sub(r"(\1)", neutralise(f"{self.title} | {text}" if self.title else text))
 
-    def cited(self) -> str:
-        """Return what a person sees of the passage in a list of references: title and the text's beginning."""
+    def cited(self, told: str = "") -> str:
+        """Return what a person sees of the passage in a list of references: title, id, and what it says.
+
+        Args:
+            told: what it is cited for; the text's beginning if empty.
+        """
         beginning = self.text if len(self.text) <= 160 else self.text[:157].rsplit(" ", 1)[0] + "…"
-        named = f"{self.title}: {beginning}" if self.title else beginning
+        named = f"{self.title} ({self.id}): {told or beginning}" if self.title else f"{self.id}: {told or beginning}"
         return f"{named} (linked from {self.linked_from})" if self.linked_from else named

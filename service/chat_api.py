@@ -23,6 +23,8 @@ from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, finished, permalink, sent
 from .questions import PendingQuestion, Restated, Service
 
+_TEXTS = ("text", "input_text", "output_text")
+
 
 class Message(BaseModel):
     """A message of a chat, of any role and form: only texts are understood."""
@@ -41,7 +43,7 @@ class Message(BaseModel):
     @property
     def unread(self) -> str:
         """Return the kind of a part that is no text, such as an image; empty if there is none."""
-        return next((str(part.get("type")) for part in self._parts if part.get("type") != "text"), "")
+        return next((kind for part in self._parts if (kind := str(part.get("type"))) not in _TEXTS), "")
 
     @property
     def _parts(self) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import cache, cached_property, partial
 from typing import Literal
@@ -19,16 +19,20 @@ import dspy
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..common.registry import described
+from ..common.secrets import without_secrets
 from ..evaluation.traces import about
 from ..lm.call import ask_without, call
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
 from ..lm.progress import CallBegun, CallEnded, Event, telling
 from ..lm.spent import Spent, total
+from ..optimize.result import compiled_parts
 from ..pages.asked_question import AskedQuestion
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
 from ..programs.streams import NodeChanged, NodeGrown, Searching, Written
+from ..retrieval import Retriever
+from ..retrieval.base import opened_from
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
@@ -233,6 +237,12 @@ class PendingQuestion:
         self._news = asyncio.Event()
 
 
+def _named(retriever: Retriever) -> str:
+    """Return where an index is, and of which kind it is; one without a place is told by its fingerprint."""
+    place = without_secrets(opened_from(retriever))
+    return f"{place} ({retriever.name})" if place else f"{retriever.name} ({retriever.fingerprint})"
+
+
 class Service:
     """Programs by name, and the questions that they are asked. All of it runs on one event loop.
 
@@ -261,6 +271,7 @@ class Service:
         for step in steps:
             ask_without(step.lm or self._lm, "stream")
         self._queue = Queue(self.limits)
+        self._parts = cache(compiled_parts)  # each question tells them
         self._questions: dict[str, PendingQuestion] = {}
 
     @property
@@ -277,10 +288,18 @@ class Service:
     def offered(self) -> Offered:
         """Return what the Ask page says of the service."""
         lines = {name: described(type(one).__doc__)[0] for name, one in self.programs.items()}
+        lines |= {name: f"{lines[name]} Compiled: {parts}." for name in lines if (parts := self._compiled(name))}
         indexes = {facts["Index"] for name in self.names if (facts := self.about(name)).get("Index")}
         searched = f"Searches {' and '.join(sorted(indexes))} and asks" if indexes else "Asks"
         about = f"{searched} {self._lm.model}."
         return Offered(lines, about, self.examples, self.simulated, not_known(self._lm, ""))
+
+    def _compiled(self, name: str) -> str:
+        """Return what a program has that its code has not; of one whose class takes more than settings, nothing."""
+        program = self.programs[name]
+        with suppress(TypeError):
+            return self._parts(program) if isinstance(program, Program) else ""
+        return ""
 
     def about(self, name: str) -> dict[str, str]:
         """Return what a program is made of: LM, index, program and settings."""
@@ -288,9 +307,8 @@ class Service:
         told = {"LM": str(self._lm.model)}
         if isinstance(program, Program):
             retriever = program.retriever
-            told |= {"Index": f"{retriever.name} ({retriever.fingerprint})"} if retriever else {}
-            demos = sum(len(predictor.demos) for predictor in program.predictors())
-            told["Program"] = f"{program.name}, {demos} demonstrations" if demos else program.name
+            told |= {"Index": _named(retriever)} if retriever else {}
+            told["Program"] = f"{program.name}, compiled: {parts}" if (parts := self._compiled(name)) else program.name
             changed = program.settings.model_dump(exclude_defaults=True)
             told["Settings"] = (
                 ", ".join(f"{what}={value}" for what, value in changed.items()) or "as they are by default"

@@ -6,33 +6,75 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from itertools import count
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
-from .chat_api import ChatRequest, Message, SentText, answered, citations_of, refusal_of
+from .chat_api import ChatRequest, Message, ResponseFormat, SentText, answered, citations_of, refusal_of
 from .questions import PendingQuestion
 
 
+class Item(Message):
+    """An item of the input: a message, or what an agent did between two, such as its reasoning, which nobody asked."""
+
+    role: str = ""
+    type: str | None = None
+
+
+def _listed(given: Any) -> Any:
+    """Return a question as the list that stands for it."""
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
+class ResponseText(BaseModel):
+    """What is wanted of the text."""
+
+    format: ResponseFormat | None = None
+
+
 class ResponsesRequest(BaseModel):
-    """A request for a response; fields of OpenAI's that mean nothing here are ignored.
+    """A request for a response; fields of OpenAI's that mean nothing here are ignored, as in a `ChatRequest`.
 
     Attributes:
         model: a program's name.
         input: the question, or messages that end with it.
         stream: whether to send events.
+        text: the form of the reply.
+        tool_choice: whether tools are called; none ever is.
+        previous_response_id, conversation, prompt: what a server has stored; this one stores nothing of the kind.
+        background: whether to answer later.
+        include: what else is wanted; log probabilities are not known.
         answer_style: the form of the answer (not OpenAI's).
     """
 
     model: str
-    input: str | list[Message]
+    input: Annotated[list[Item], BeforeValidator(_listed), Field(min_length=1, max_length=1000)]
     stream: bool | None = False
+    text: ResponseText | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+    previous_response_id: str | None = None
+    conversation: Any = None
+    prompt: Any = None
+    background: Literal[False] | None = None
+    include: list[str] | None = None
     answer_style: AnswerStyle = "short"
+
+    @model_validator(mode="after")
+    def _check(self) -> ResponsesRequest:
+        referred = any(one.type == "item_reference" for one in self.input)
+        if self.previous_response_id or self.conversation or self.prompt or referred:
+            raise ValueError(
+                "previous_response_id, conversation, prompt and item_reference stand for what was stored, and here "
+                "nothing is: send the whole conversation as input"
+            )
+        if any("logprobs" in one for one in self.include or []):
+            raise ValueError("include: no program knows log probabilities; leave them out")
+        return self
 
 
 routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
@@ -41,8 +83,8 @@ routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 @routes.post("/responses")
 async def respond(asked: ResponsesRequest, request: Request, service: Served, client: Client) -> Response:
     """Answer the last question of the input; each mark is an annotation, as in a chat completion."""
-    said = [Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
-    question = ChatRequest(model=asked.model, messages=said, answer_style=asked.answer_style).ask(service, client)
+    chat = ChatRequest(model=asked.model, messages=[*asked.input], answer_style=asked.answer_style)
+    question = chat.ask(service, client)
     if asked.stream:
         return event_stream(_events(question, request))
     return JSONResponse(_response(await answered(question, request), request))

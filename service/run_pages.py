@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, TypeVar
+from zlib import crc32
 
 from anyio import CapacityLimiter, move_on_after
 from anyio.to_thread import run_sync
@@ -17,6 +18,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
+from ..evaluation.comparison.labels import told_apart
 from ..evaluation.run_file import find, reading
 from ..evaluation.stored_runs import StoredRun, runs_in
 from ..evaluation.tracked_runs import ListedRun, fetch_kept, tracked_run, tracked_runs
@@ -79,8 +81,10 @@ class Runs:
         found = list[ListedRun]()
         for number, source in enumerate(self.sources, start=1):
             with suppress(QuestreeError):  # its own page tells what is wrong
-                for path, wanted in find(source):
-                    found += self._in_file(path, wanted, number, path.stat().st_mtime)
+                files = find(source)
+                for path, wanted in files:
+                    key = f"{number}.{crc32(path.parent.name.encode())}" if len(files) > 1 else str(number)
+                    found += self._in_file(path, wanted, key, path.stat().st_mtime)
         return found
 
     def _drawn(self, keys: tuple[str, ...], name: str) -> str | None:
@@ -96,21 +100,23 @@ class Runs:
             source = next(iter(self.sources[int(keys[0]) - 1 :]), None) if keys[0] != "0" else None
             if source is None:
                 raise QuestreeError("There is no such run.")
-            return Study(source.resolve().stem, ShownRuns([source]), root="/", mlflow=self.mlflow)
-        places = dict[str, Path]()
+            return Study(ShownRuns([source]), root="/", mlflow=self.mlflow)
+        chosen = list[tuple[str, str, Path]]()
         files = {run.id: run for run in self._of_files()}
         with TemporaryDirectory(prefix="questree-") as folder:  # what is open stays readable
             for number, key in enumerate(keys):
                 if key in files:
-                    places[_unused(files[key].name, key, places)] = Path(files[key].place)
+                    chosen.append((files[key].name, files[key].part_of, Path(files[key].place)))
                 elif self._tracking and not _is_of_file(key):
                     inside = Path(folder) / str(number)
                     inside.mkdir()
-                    kept = fetch_kept(self._tracking, tracked_run(self._tracking, key).kept, inside)
-                    places |= {_unused(name, key, places): place for name, place in kept.items()}
-            if not places:
+                    run = tracked_run(self._tracking, key)
+                    kept = fetch_kept(self._tracking, run.kept, inside)
+                    chosen += [(name, run.listed.name, place) for name, place in kept.items()]
+            if not chosen:
                 raise QuestreeError("There is no such run, or it holds no questions.")
-            return Study(", ".join(places), ShownRuns(list(places.values()), list(places)), "/", self.mlflow)
+            names = told_apart((name, part_of) for name, part_of, _ in chosen)
+            return Study(ShownRuns([place for *_, place in chosen], names), root="/", mlflow=self.mlflow)
 
 
 async def runs_of(request: Request) -> Runs:
@@ -171,11 +177,7 @@ def _is_of_file(key: str) -> bool:
     return key.replace(".", "").isdigit()
 
 
-def _unused(name: str, key: str, taken: dict[str, Path]) -> str:
-    return f"{name} {key}" if name in taken else name
-
-
-def _in_file(path: Path, wanted: str, source: int, changed: float) -> list[ListedRun]:
+def _in_file(path: Path, wanted: str, source: str, changed: float) -> list[ListedRun]:
     """Return a file's runs as the list shows them; the time when it changed tells one state of it from another."""
     found = list[ListedRun]()
     with reading(path) as file:
@@ -185,7 +187,7 @@ def _in_file(path: Path, wanted: str, source: int, changed: float) -> list[Liste
     return found
 
 
-def _listed(run: StoredRun, source: int, changed: float) -> ListedRun:
+def _listed(run: StoredRun, source: str, changed: float) -> ListedRun:
     facts = {"task": run.identity.get("task"), "lm": run.part("lm").get("name"), "program": run.identity.get("program")}
     figures, state = dict[str, float](), "not scored"
     with suppress(QuestreeError):
@@ -197,7 +199,7 @@ def _listed(run: StoredRun, source: int, changed: float) -> ListedRun:
         id=f"{source}.{run.number}",
         name=run.name,
         place=str(run.place),
-        part_of="",
+        part_of=run.part_of,
         simulated=run.simulated,
         began=datetime.fromtimestamp(changed, timezone.utc),
         state=state,

@@ -22,21 +22,29 @@ from ..evaluation.interruption import once_an_instant
 from .options import as_command, described_arguments
 from .screen import Screen, echo
 
-COMMANDS = (
-    *("demo", "list", "fetch", "index", "serve-retriever", "compile", "evaluate", "recheck", "compare", "audit"),
-    *("ask", "attack", "serve", "mcp", "show", "export", "push", "pack", "replay", "ui", "prompts", "train-reader"),
-    *("calibrate-reader", "calibrate-duplicates", "calibrate-links", "analyse", "simulate"),
-)
-"""Each is a function, or an ``app`` of several, in the file of its name."""
+_PANELS = {
+    "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
+    "Ask": ("demo", "mcp", "prompts"),
+    "Build": (
+        *("fetch", "serve-retriever", "train-reader"),
+        *("calibrate-reader", "calibrate-duplicates", "calibrate-links"),
+    ),
+    "Measure": ("evaluate", "recheck", "audit", "attack", "analyse"),
+    "Share": ("export", "pack", "replay", "push"),
+    "Tools": ("list", "ui", "simulate"),
+}
+COMMANDS = {command: panel for panel, commands in _PANELS.items() for command in commands}
+"""Each is a function, or an ``app`` of several, in the file of its name; with its panel in the help."""
 _FILES = {name: "calibrate" for name in COMMANDS if name.startswith("calibrate-")} | {"list": "lists"}
 
 
 class _Commands(TyperGroup):
     """The commands, in the order in which `questree --help` lists them."""
 
-    def list_commands(self, ctx: object) -> list[str]:
-        """Return their names."""
-        return [*COMMANDS]
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        names: dict[str, Any] = dict.fromkeys(COMMANDS)  # each is imported when it is named
+        self.commands = names
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:
         """Import a command and return it; None if there is none of this name."""
@@ -54,10 +62,11 @@ class _Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; what each command does is read from its file, so that none is imported for it."""
-        commands: Any = {name: TyperCommand(name, help=_about(name)) for name in COMMANDS}
-        listed = TyperGroup(name=self.name, help=self.help, params=self.params, commands=commands)
-        listed.list_commands = self.list_commands  # type: ignore[method-assign]
-        listed.format_help(ctx, formatter)
+        commands: Any = {
+            name: TyperCommand(name, help=_about(name), rich_help_panel=panel) for name, panel in COMMANDS.items()
+        }
+        shown = TyperGroup(name=self.name, help=self.help, params=self.params, commands=commands)
+        shown.format_help(ctx, formatter)
 
 
 def _file(command: str) -> str:
@@ -137,12 +146,13 @@ def main() -> None:
     except SystemExit as end:
         stop = getattr(end.__context__, "__cause__", None)  # typer's own exit hides why
         if isinstance(stop, KeyboardInterrupt):
-            _say("stopped", str(stop) or "run the same command again to go on")
+            _say("stopped", str(stop).removeprefix("Stopped ") or "run the same command again to go on")
             if getattr(stop, "at_once", False):
                 os._exit(130)  # Python would wait for the threads of the questions that are on their way
         raise
     except Exception as error:
         if debug:
+            error.__suppress_context__ = False  # what is left out of a message is wanted here
             echo(_shown(traceback.format_exc().rstrip()), err=True)
             sys.exit(1)
         if isinstance(error, QuestreeError):

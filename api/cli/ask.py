@@ -56,9 +56,8 @@ def ask(
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
     if why := not_known(experiment.lm, question):
-        if not prediction.answer:
-            raise QuestreeError(f"{why} Ask one of these, or name another LM: --lm.")
-        echo(f"This answer may be made up. {why}", err=True)
+        way = "Ask one of these, name the task of your index, or another LM: --lm."
+        echo(f"{why} What it says of this one means nothing. {way}", err=True)
 
 
 def ask_live(program: Any, question: str, style: str) -> Any:
@@ -125,8 +124,15 @@ def _answer(prediction: Any) -> str:
 
 
 def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:
-    """Return a text with marks, what each mark stands for, and the answer."""
-    cited = [f"[{n}] {passage.cited()}" for n, passage in enumerate(references, start=1)]
+    """Return a text with marks, each passage with the sentences that support its marks, and the answer."""
+    from ..metrics.citations import reference_marks
+    from ..metrics.claims import supporting_sentence
+
+    cited, marks = [], reference_marks(content)
+    for number, passage in enumerate(references, start=1):
+        behind = [supporting_sentence(mark.fragment, passage.text) for mark in marks if mark.number == number]
+        told = " … ".join(" ".join(one.split()) for one in dict.fromkeys(behind) if one)
+        cited.append(f"[{number}] {passage.cited(told)}")
     return "\n".join([content, *cited, "", f"Answer: {answer}{'  (simulated)' if simulated else ''}"])
 
 

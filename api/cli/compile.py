@@ -74,6 +74,9 @@ def compile(
         settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})
     echo(f"its prompts: questree prompts {shlex.quote(f'{out}/program')}")
     echo(f"ask it: {_ask_command(settings, out / 'program', name)}")
+    if (gain := compiled.gain).mean < 0:
+        lost = f"warning: the compiled program scores lower than before, {gain:+.3f} over {gain.n} questions"
+        echo(f"{lost}: keep the program as it was, or compile with more questions or another optimizer", err=True)
     return compiled
 
 

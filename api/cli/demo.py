@@ -1,9 +1,11 @@
 """questree demo"""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 
 from ..settings import RunSettings
 from .screen import Screen, echo
@@ -55,7 +57,8 @@ def demo(
         prediction = ask_live(Experiment(settings).program(str(compiled.address)), QUESTION, "short")
         write_atomically(out / "tree.html", answer_page(prediction, simulated=True))
     echo(f"\nthe tree as a page: {out / 'tree.html'}")
-    echo(f"each run and trace: .venv/bin/questree ui --tracking-uri {settings.tracking_uri}")
+    command = "questree" if which("questree") else sys.argv[0]  # `make demo` runs before .venv is activated
+    echo(f"each run and trace: {command} ui --tracking-uri {settings.tracking_uri}")
 
 
 @contextmanager

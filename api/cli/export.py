@@ -26,7 +26,7 @@ def export(
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise QuestreeError(f"{out} is no empty folder; name another one with --out.")
-    study = Study(", ".join(source.resolve().stem for source in sources), ShownRuns(sources))
+    study = Study(ShownRuns(sources))
     pages = 0
     try:
         (out / "static").mkdir(parents=True, exist_ok=True)

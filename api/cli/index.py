@@ -33,11 +33,12 @@ def index(
 ) -> None:
     """Make an index of a corpus, for the --retriever of every command.
 
-    The same command goes on where it was interrupted.
+    The same command goes on where it was interrupted, and leaves a finished index as it is.
 
     Args:
-        corpus: Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or
-            folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is the bundled one.
+        corpus: Passages: JSONL (id, title, text; or contents), a JSON array, CSV, Parquet, TSV of ColBERT or DPR,
+            HotpotQA's Wikipedia abstracts (archive or folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is
+            the bundled one.
         out: Folder of the index.
         engine: Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION
             without a server.
@@ -116,17 +117,20 @@ def _built(
 
     from ..retrieval import add_to_index, build_index, read_manifest
     from ..retrieval.index_folder import KINDS
+    from ..retrieval.indexes.contents import held_version
     from ..retrieval.linked.retriever import links_folder, make_links
 
+    there = ""
     if new is None:
         add_to_index(source, out, **how)
     else:
+        there = "" if new["overwrite"] or held_version(out) is None else " is there already"  # or it is refused
         checked = KINDS[kind].named_settings(settings) if settings else None
         build_index(source, out, kind=kind, settings=checked, **new, **how)
     manifest = read_manifest(out)
     size = decimal(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"
-    said = f"{out}: {held}; use it with --retriever {quote(str(out))}"
+    said = f"{out}{there}: {held}; use it with --retriever {quote(str(out))}"
     beside = links_folder(out)
     if beside == out or not (links or beside.exists()):
         return said

@@ -33,14 +33,15 @@ def mcp(
     said = "--host, --port, --token-file and --behind-proxy are of an address: add --http"
     options.refuse((of_address and not http, said))
     from ..experiment import Experiment
-    from ..retrieval.serving.access import check_binding, read_token
-    from ..retrieval.serving.listener import serve
+    from ..retrieval.serving.access import read_token
+    from ..retrieval.serving.listener import check_address, serve
 
     with needs_extra("mcp"):
         from ..service.mcp_start import bare_server
 
     token = read_token(token_file) if http else None
-    check_binding(host, token)
+    if http:
+        check_address(host, port, token)
     server = bare_server(greeted := Event(), loaded := Event())
     asked = Thread(target=server.run, daemon=True)
     if not http:

@@ -49,7 +49,7 @@ Out = Annotated[
 Details = Annotated[bool, typer.Option("--details", help="Show every figure, and a line on what each one is.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, for another program.")]
 Host = Annotated[str, typer.Option(help="Address to listen at. One that other machines reach needs a token.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
+Port = Annotated[int, typer.Option(metavar="", min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
 TokenFile = Annotated[
     Path | None, typer.Option(help="File of the token that clients must bring. Default: QUESTREE_TOKEN, if set.")
 ]
@@ -95,7 +95,7 @@ def as_command(function: Callable[..., object]) -> Callable[..., None]:
         models[name] = kind, [*fields, *(["config"] if kind is RunSettings else [])]
         panel, among = (_PANEL, settings) if kind is RunSettings else (None, options)
         for field in fields:
-            annotation = _option(kind.model_fields[field], panel)
+            annotation = _option(field, kind.model_fields[field], panel)
             among[field] = inspect.Parameter(field, keyword, default=None, annotation=annotation)
         if kind is RunSettings:
             settings["config"] = inspect.Parameter("config", keyword, default=None, annotation=_Config)
@@ -135,15 +135,21 @@ def _with_help(parameter: inspect.Parameter, text: str) -> Any:
     return Annotated[kind, told]
 
 
-def _option(field: Any, panel: str | None) -> Any:
-    """Return the annotation that makes a field an option: its type, help, default and lower bound."""
+def _option(name: str, field: Any, panel: str | None) -> Any:
+    """Return the annotation that makes a field an option: its help, default and lower bound, and its type by these.
+
+    So there is room for whole words on 80 columns. Of a switch there is the name alone that changes its default.
+    """
+    switch = f" /--no-{name}" if field.default else f"--{name}"
+    names = [switch.replace("_", "-")] if field.annotation is bool else []
     about = " ".join(field.description.split())
     text = about if field.default is None else f"{about} Default: {field.default}."
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     words = [word for kind in get_args(field.annotation) if get_origin(kind) is Literal for word in get_args(kind)]
-    if words:  # a number or a word: the model reads it
-        return Annotated[str | None, typer.Option(help=text, metavar=f"<float|{words[0]}>", rich_help_panel=panel)]
-    return Annotated[field.annotation | None, typer.Option(help=text, min=least, rich_help_panel=panel)]
+    kind = str if words else field.annotation  # a number or a word: the model reads it
+    metavar = f"<float|{words[0]}>" if words else ""
+    option = typer.Option(*names, help=text, metavar=metavar, min=None if words else least, rich_help_panel=panel)
+    return Annotated[kind | None, option]
 
 
 def refuse(*mistakes: tuple[object, str]) -> None:

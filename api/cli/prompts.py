@@ -8,7 +8,7 @@ import typer
 from ..common.errors import QuestreeError
 from ..settings import RunSettings
 from . import options
-from .screen import put
+from .screen import echo, put
 
 if TYPE_CHECKING:
     from ..programs import Program
@@ -53,6 +53,7 @@ def prompts(
     if page is not None:
         title = f"The prompts of {program}" if other is None else f"The prompts of {program} and of {other}"
         write_atomically(page, prompts_page(title, shown[-1], before=None if other is None else shown[0]))
+        echo(f"page: {page}")
         return
     text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
     put(text or "No prompt differs.", out)

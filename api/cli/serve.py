@@ -43,14 +43,14 @@ def serve(
     options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
     from ..evaluation import Tracking
     from ..experiment import Experiment
-    from ..retrieval.serving.access import check_binding, read_token
+    from ..retrieval.serving.access import read_token
 
     with needs_extra("serve"):
-        from ..retrieval.serving.listener import serve
+        from ..retrieval.serving.listener import check_address, serve
         from ..service import create_app
 
     token = read_token(token_file)
-    check_binding(host, token)  # before an index is loaded
+    check_address(host, port, token)  # before an index is loaded
     shown = [source for source in runs or [] if source != _TRACKED]
     for source in shown:
         if not source.exists():

@@ -25,15 +25,15 @@ def serve_retriever(
         max_bytes: At most so many bytes in a request.
     """
     from ..retrieval import open_retriever
-    from ..retrieval.serving.access import check_binding, read_token
+    from ..retrieval.serving.access import read_token
 
     with needs_extra("serve"):
         from ..retrieval.serving.app import create_app
-        from ..retrieval.serving.listener import serve
+        from ..retrieval.serving.listener import check_address, serve
         from ..retrieval.serving.server_limits import ServerLimits
 
     token = read_token(token_file)
-    check_binding(host, token)  # before an index is loaded
+    check_address(host, port, token)  # before an index is loaded
     retriever = open_retriever(index)
     app = create_app(retriever, limits=ServerLimits(body=max_bytes, token=token), most_passages=max_passages)
 

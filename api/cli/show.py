@@ -17,6 +17,7 @@ from .screen import Screen, put, table_of
 if TYPE_CHECKING:
     from ..evaluation import Evaluation, Record
     from ..evaluation.stored_runs import StoredRun
+    from ..optimize.artifact import Manifest
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +63,18 @@ def show(
         ((question or why or jsonl) and not runs, f"{source} is no evaluation: it has no questions to show"),
         (several, f"{source} holds several runs ({named}): name one, as {source}/NAME, or add --json"),
     )
+    manifest = None if runs else _manifest(source, tracking_uri)
     if jsonl:
         for line in lines_of(Path(source)):
             console.print(printable_json(json.dumps(line, ensure_ascii=False)), highlight=False, soft_wrap=True)
-    elif as_json or not runs:
-        shown = _figures(runs, question) if runs else _program_figures(source, tracking_uri)
-        text_of = printable_json(json.dumps(shown, indent=2, ensure_ascii=False))
+    elif as_json:
+        told = (
+            manifest.facts() | {"demonstrations": _demonstrations(manifest)} if manifest else _figures(runs, question)
+        )
+        text_of = printable_json(json.dumps(told, indent=2, ensure_ascii=False))
         console.print(text_of, highlight=False, soft_wrap=True)
+    elif manifest is not None:
+        _show_program(console, source, manifest)
     elif len(runs) == 1:
         _show_run(console, runs[0], question, form, why)
     else:
@@ -103,17 +109,45 @@ def _figures(runs: "Sequence[StoredRun]", id: str | None) -> Any:
     return found if len(runs) > 1 else found[runs[0].name]
 
 
-def _program_figures(source: str, tracking_uri: str | None) -> dict[str, Any]:
-    """Return a compiled program's manifest, and how many demonstrations each of its predictors has."""
+def _manifest(source: str, tracking_uri: str | None) -> "Manifest":
+    """Return what a compiled program says of itself."""
     from ..optimize.artifact import read_artifact
 
     if tracking_uri:
         import mlflow
 
         mlflow.set_tracking_uri(tracking_uri)
-    artifact = read_artifact(source)
-    counts = {name: len(one.demos) for state in artifact.manifest.state.members for name, one in state.items()}
-    return {**artifact.manifest.facts(), "demonstrations": counts}
+    return read_artifact(source).manifest
+
+
+def _demonstrations(manifest: "Manifest") -> dict[str, int]:
+    """Return how many demonstrations each predictor has, in all members."""
+    first, *_ = members = manifest.state.members
+    return {name: sum(len(one[name].demos) for one in members if name in one) for name in first}
+
+
+def _show_program(console: Any, source: str, manifest: "Manifest") -> None:
+    """Print what a program was compiled from, how it scored, and what compiling changed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..optimize.artifact import in_words
+    from ..optimize.card import described, rewritten
+
+    told = ", ".join(f"{count} of {name}" for name, count in _demonstrations(manifest).items() if count)
+    try:
+        changed = rewritten(manifest)
+        of = ", ".join(changed) or "none"
+    except QuestreeError as error:
+        changed, of = {}, f"not known: {error}"
+    rows = described(manifest) | {"retriever": in_words(manifest.retriever), "demonstrations": told or "none"}
+    grid = Table.grid(padding=(0, 2))
+    for name, text in (rows | {"instructions that changed": of}).items():
+        grid.add_row(Text(name), Text(text.replace("**", ""), overflow="fold"))
+    console.print(grid)
+    for name, text in changed.items():
+        console.print(f"\ninstructions of {name}:\n{text}", highlight=False)
+    console.print(f"\neach prompt: questree prompts {quote(source)}", highlight=False, soft_wrap=True)
 
 
 def _record(run: "StoredRun", id: str) -> "Record":

@@ -24,10 +24,13 @@ def serve(
     from ..simulate import is_simulated
 
     with needs_extra("serve"):
+        from ..retrieval.serving.listener import check_address
         from ..retrieval.serving.listener import serve as listen
         from ..retrieval.serving.server_limits import ServerLimits
         from ..simulate import create_app
 
+    token = read_token(token_file)
+    check_address(host, port, token)
     model = Parts(settings).lm
     if not is_simulated(model):
         raise QuestreeError(f"--lm {settings.lm} is no simulated LM; serve 'simulated' or 'recorded:FILE'.")
@@ -35,7 +38,6 @@ def serve(
     def ready(address: str) -> None:
         echo(f"{model.model} at {address}/v1; use it with --lm openai/simulated --api-base {address}/v1")
 
-    token = read_token(token_file)
     listen(create_app(model.engine, limits=ServerLimits(token=token)), host, port, token=token, ready=ready)
 
 

@@ -48,7 +48,7 @@ def answers_of(row: Row, column: str) -> list[str]:
     value: Any = row.needed(column)
     if isinstance(value, str):
         try:
-            value = _written_list(value)
+            value = written_list(value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # the last two: nested too deep
             raise BadRow(f"{row.place}: {value[:100]!r} in {column!r} is no list of answers.") from None
     answers = distinct(value) if isinstance(value, list) else []
@@ -57,7 +57,8 @@ def answers_of(row: Row, column: str) -> list[str]:
     return answers
 
 
-def _written_list(text: str) -> Any:
+def written_list(text: str) -> Any:
+    """Return what JSON, or else Python, writes so; raises various errors if neither does."""
     try:
         return json.loads(text)  # first: Python does not join the two halves in which JSON writes a flag's letters
     except ValueError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections import Counter
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,15 @@ def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
     same = [name for name, facts in beside.items() if all(facts.get(key) == own[key] for key in own)]
     free = [] if label in beside else [label]
     return next((name for name in [*same, *free] if name not in taken), f"{label}-{digest(own)[:8]}")
+
+
+def told_apart(runs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names for runs, each given with what it is a part of: that stands before a name that several have."""
+    found, names = list(runs), list[str]()
+    often = Counter(name for name, _ in found)
+    for name, part_of in found:
+        names.append(unused(f"{part_of}/{name}" if part_of and often[name] > 1 else name, names))
+    return names
 
 
 def unused(label: str, taken: Container[str]) -> str:

@@ -1,31 +1,34 @@
-"""A comparison as one self-contained page: the table, plots, and the papers' figures. Everything in it is escaped."""
+"""A comparison as one self-contained page, and what its template draws, there and on the pages of runs."""
 
 from __future__ import annotations
 
-from string import Template
+from typing import Any
 
-from ...common.text import in_page
+from markupsafe import Markup
+
 from ...metrics import Interval, mean_interval
 from ..evaluation import Evaluation
-from ..tables import SIMULATED, html_of
+from ..html import as_html
 from .plots import dot_rows, scatter
 from .rows import PAPERS, Comparison
 
 
 def as_page(comparison: Comparison) -> str:
     """Return the page."""
-    table, papers = comparison.table, comparison.papers
-    return _PAGE.substitute(
-        title=in_page(comparison.title),
-        simulated=f"<p class=simulated>{SIMULATED}</p>" if comparison.simulated else "",
-        facts="".join(f"<li>{in_page(fact)}</li>" for fact in table.facts),
-        stopped=f"<p class=stopped>{in_page(comparison.stopped)}</p>" if comparison.stopped else "",
-        read=in_page(table.note),
-        table=html_of(table.lines),
-        details=f"<h2>Details</h2>{html_of(table.details)}" if table.details else "",
-        plots="".join(_figure(*plot) for plot in plots_of(comparison)),
-        papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{html_of(papers)}" if papers else "",
-    )
+    about = {"title": comparison.title, "simulated": comparison.simulated, "flipped": comparison.flipped}
+    return as_html("compared.html", root=None, one=shown(comparison), **about)
+
+
+def shown(comparison: Comparison) -> dict[str, Any]:
+    """Return what ``comparison.html`` draws."""
+    table, plots = comparison.table, plots_of(comparison)
+    return {
+        **{"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note},
+        **{"numbers": table.numbers, "metric": comparison.metric, "task": comparison.task},
+        **{"plots": [(heading, Markup(plot)) for heading, plot in plots], "stopped": comparison.stopped},
+        **{"wins": {name: comparison.won_and_lost(name) for name in comparison.evaluations}},
+        **{"papers": comparison.papers, "about_papers": PAPERS},
+    }
 
 
 def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
@@ -56,28 +59,3 @@ def plots_of(comparison: Comparison) -> list[tuple[str, str]]:
     if len({hops for groups in by_hops.values() for hops in groups}) > 1:
         plots.append((f"{metric} by number of hops", dot_rows(by_hops, x=metric)))
     return plots
-
-
-def _figure(heading: str, plot: str) -> str:
-    return f"<figure><figcaption>{in_page(heading)}</figcaption><div class='wide' tabindex='0'>{plot}</div></figure>"
-
-
-_PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>$title</title><style>
-:root{--ink:#222;--quiet:#5a626e;--page:#fff;--line:#e2e2e2}
-@media (prefers-color-scheme:dark){:root{--ink:#ddd;--quiet:#a5adb9;--page:#191919;--line:#333}}
-body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem}
-body{color:var(--ink);background:var(--page);overflow-wrap:anywhere}
-h1{font-size:1.4rem} h2{font-size:1.15rem;margin-top:2.5rem} .facts{padding:0;list-style:none;color:var(--quiet)}
-.facts li{display:inline} .facts li+li::before{content:" · "}
-.simulated,.stopped{padding:.5rem .8rem;border-left:4px solid #b8321d;background:#b8321d18;font-weight:600}
-.wide{overflow-x:auto} table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
-th,td{padding:.35rem .5rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th{vertical-align:bottom;font-weight:600} th:first-child,td:first-child{text-align:left}
-.note{font-size:.85rem;color:var(--quiet)}
-figure{margin:2.5rem 0 0} figcaption{font-weight:600;margin-bottom:.5rem}
-.plot{max-width:none}</style></head><body>
-<main><h1>$title</h1>$simulated<ul class="facts">$facts</ul>$stopped
-$table<p class="note">$read</p>$plots$details$papers</main></body></html>
-""")

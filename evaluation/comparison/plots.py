@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from io import BytesIO
 from itertools import cycle
 from threading import Lock
@@ -19,6 +19,7 @@ _LOOK: dict[Any, Any] = {
     **{"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "questree", "legend.frameon": False},
 }
 _LONGEST = 40  # characters of a name
+_WIDE, _COLUMNS = 5.6, 60  # inches, which fit twice into a page of 1280 pixels, and so many characters
 _MARKERS = "osD^vP*X<>p"  # with the ten colours of matplotlib's cycle, 110 dots can be told apart
 _ALONE = Lock()  # matplotlib's look is that of the whole process
 
@@ -32,15 +33,22 @@ def scatter(points: Mapping[str, tuple[float, Interval]], *, x: str, y: str) -> 
     """
     from matplotlib.ticker import LogFormatter
 
+    class Plain(LogFormatter):  # its own numbers below 1 are 1e-01
+        def __call__(self, x: float, pos: Any = None) -> str:
+            return f"{x:.6g}" if super().__call__(x, pos) else ""
+
     def draw(axes: Any) -> None:
         axes.set(xscale="log", xlabel=_shown(x), ylabel=_shown(y))
         for place, ((name, (cost, score)), marker) in enumerate(zip(points.items(), cycle(_MARKERS), strict=False)):
             filled = {"fillstyle": "full" if place else "none", "label": _shown(name)}
             axes.errorbar(cost, score.mean, yerr=_ends([score]), fmt=marker, **filled)
         axes.axhline(0, alpha=0)  # the axis begins there
-        axes.xaxis.set(major_formatter=LogFormatter(), minor_formatter=LogFormatter(minor_thresholds=(2, 0.5)))
+        costs = [cost for cost, _ in points.values()]
+        beside = max(1.1, (max(costs) / min(costs)) ** 0.05)  # one point alone has no scale of its own
+        axes.set_xlim(min(costs) / beside, max(costs) * beside)
+        axes.xaxis.set(major_formatter=Plain(), minor_formatter=Plain(minor_thresholds=(2, 0.5)))
 
-    return _image(f"{y} against {x}", draw, height=max(3.2, 0.25 * len(points)))
+    return _image(f"{y} against {x}", draw, height=3, named=points)
 
 
 def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str) -> str:
@@ -51,19 +59,20 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str) -> str:
         x: the label of the axis, which goes from 0 to 1, or further where a score does.
     """
     sizes = {hops: score.n for row in rows.values() for hops, score in row.items()}
+    labels = {hops: f"{hops} hop{'' if hops == 1 else 's'} (n={n})" for hops, n in sorted(sizes.items())}
 
     def draw(axes: Any) -> None:
-        for number, (hops, marker) in enumerate(zip(sorted(sizes), cycle(_MARKERS), strict=False)):
+        for number, ((hops, label), marker) in enumerate(zip(labels.items(), cycle(_MARKERS), strict=False)):
             there = {line: row[hops] for line, row in enumerate(rows.values()) if hops in row}
             beside = 0.6 * ((number + 0.5) / len(sizes) - 0.5)
-            label = f"{hops} hop{'' if hops == 1 else 's'} (n={sizes[hops]})"
             means, lines = [one.mean for one in there.values()], [line + beside for line in there]
             axes.errorbar(means, lines, xerr=_ends(there.values()), fmt=marker, label=label)
         axes.axvspan(0, 1, alpha=0)  # the axis has room for every share
         axes.set(xlabel=_shown(x), yticks=range(len(rows)), yticklabels=map(_shown, rows))
-        axes.invert_yaxis()
+        axes.set_ylim(len(rows) - 0.5, -0.5)
 
-    return _image(f"{x} by number of hops", draw, height=1.2 + (0.2 + 0.16 * len(sizes)) * len(rows))
+    height = 1.2 + (0.2 + 0.16 * len(sizes)) * len(rows)
+    return _image(f"{x} by number of hops", draw, height=height, named=labels.values())
 
 
 def _shown(name: str) -> str:
@@ -77,16 +86,20 @@ def _ends(scores: Iterable[Interval]) -> list[list[float]]:
     return [list(below), list(above)]
 
 
-def _image(name: str, draw: Callable[[Any], None], height: float) -> str:
-    """Return what is drawn as an image of a page; its name is what is read out."""
+def _image(name: str, draw: Callable[[Any], None], *, height: float, named: Collection[str]) -> str:
+    """Return what is drawn as an image of a page; its name is what is read out.
+
+    Below the plot stands what is ``named`` in it, in as many columns as have room.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     svg = BytesIO()
+    columns = max(1, _COLUMNS // (10 + max(len(_shown(one)) for one in named)))
     with _ALONE, rc_context(_LOOK):
-        figure = Figure(figsize=(7.2, height), layout="constrained")
+        figure = Figure(figsize=(_WIDE, height + 0.22 * -(-len(named) // columns)), layout="constrained")
         draw(figure.subplots())
-        figure.legend(loc="outside right upper")
+        figure.legend(loc="outside lower left", ncols=columns)
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
     content = b64encode(svg.getvalue()).decode()
     return f'<img class="plot" alt="{in_page(name)}" src="data:image/svg+xml;base64,{content}">'

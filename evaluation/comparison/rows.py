@@ -11,6 +11,7 @@ from typing import Any
 from ...common.text import in_page
 from ...metrics import Interval, holm
 from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, of_how_many
+from ..records import Record
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
 
@@ -50,6 +51,22 @@ class Comparison:
     def difference(self, name: str) -> Interval:
         """Return by how much ``name`` scores more than the first, question by question, with its 95% interval."""
         return self.evaluations[name].less(self._first)
+
+    def won_and_lost(self, name: str) -> tuple[int, int]:
+        """Return how many questions ``name`` answers right that the first does not, and the other way round."""
+        pairs = zip(self.evaluations[name].records, self._first.records, strict=True)
+        flipped = [self._is_right(own) for own, first in pairs if self._is_right(own) != self._is_right(first)]
+        return sum(flipped), len(flipped) - sum(flipped)
+
+    @cached_property
+    def flipped(self) -> list[list[tuple[Record, bool]]]:
+        """Return the questions that some programs answer right and others do not: what each answers, and whether."""
+        asked = zip(*(one.records for one in self.evaluations.values()), strict=True)
+        told = [[(record, self._is_right(record)) for record in records] for records in asked]
+        return [one for one in told if len({right for _, right in one}) > 1]
+
+    def _is_right(self, record: Record) -> bool:
+        return record.failure is None and record.scores[self.metric] >= 1
 
     @cached_property
     def table(self) -> Table:

@@ -50,5 +50,5 @@ class Adaptive(IRCoT):
         found = self.retrieve(question, self.settings.k)
         last = tree.add_search(None, question, found)
         told = cited_answer(self.knowledge_answer, found, **inputs)
-        tree.update(last, answer=told.answer, source="completed" if found else "lm")
+        tree.update(last, answer=told.answer, source="completed" if found else "lm", sure=told.sure)
         return answered(tree, *told, searches_needed=needed)

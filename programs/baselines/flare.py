@@ -78,7 +78,7 @@ class FLARE(Program):
                 if not all(stands_in(thought, words) for words in uncertain):
                     note(reply, exemplary=False)  # it would teach to write what is wrong
                 _, cited = settle_marks(thought, passages, supported_by(question))
-                tree.update(last, answer=thought or None, source="completed" if cited else "lm")
+                tree.update(last, answer=thought or None, source="completed" if cited else "lm", sure=bool(cited))
             elif thought:
                 last = tree.grow(last, round=round, query=thought, answer=thought, sure=not uncertain, source="lm")
             if not thought or thought in thoughts:  # an LM that repeats itself goes on to do so

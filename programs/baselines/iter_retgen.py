@@ -48,6 +48,6 @@ class IterRetgen(Program):
             found = self.retrieve(query, self.settings.k)
             told = cited_answer(self.knowledge_answer, found, **inputs)
             source: Source = "completed" if found else "lm"
-            last = tree.add_search(last, query, found, answer=told.answer, source=source)
+            last = tree.add_search(last, query, found, answer=told.answer, source=source, sure=told.sure)
             query = f"{without_marks(told.content)} {told.answer} {tree.question}".strip()
         return answered(tree, *told, passages=found)

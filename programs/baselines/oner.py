@@ -15,7 +15,7 @@ from ...signatures.knowledge import AnswerOrGuess
 from ..modules.answers import CitedAnswer, cited_answer
 from ..program import Program, ProgramSettings, answered
 from ..references import numbered
-from ..tree import ReasoningTree
+from ..tree import ReasoningTree, Source
 
 
 class OneRSettings(ProgramSettings):
@@ -56,7 +56,8 @@ class OneR(Program):
         else:
             answer = call(self.passage_answer, passages=numbered(found), **inputs).answer
             told = CitedAnswer(answer, answer, [])
-        tree.add_search(None, tree.question, found, answer=told.answer, source="completed" if found else "lm")
+        source: Source = "completed" if found else "lm"
+        tree.add_search(None, tree.question, found, answer=told.answer, source=source, sure=told.sure)
         return answered(tree, *told)
 
 

@@ -5,26 +5,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ...common.errors import CorpusError, unknown_name
+from ...common.json_files import not_utf8
 from ...common.packed_files import uncompressed
 from ..passage import Passage
-from .corpus_format import BadText, CorpusFormat, Parse, numbered
-from .json_lines import JSON_LINES
+from .corpus_format import BadText, CorpusFormat, Line, Parse, numbered
+from .json_lines import JSON_LINES, ROW_FILES
 from .kilt_articles import KILT
 from .tsv import TSV
 from .wikipedia_abstracts import HOTPOTQA, is_archive
 
 logger = logging.getLogger(__name__)
 
-FORMATS: dict[str, CorpusFormat] = {form.name: form for form in (HOTPOTQA, KILT, TSV, JSON_LINES)}
+FORMATS: dict[str, CorpusFormat] = {form.name: form for form in (*ROW_FILES, HOTPOTQA, KILT, TSV, JSON_LINES)}
 """The forms that are read, the particular before the general, in the order in which they are recognised."""
 
 _NAMED_IN_A_WARNING = 20
 _BAD_AT_MOST = 10_000
 """Bad lines that are left out of a corpus with fewer passages; each is kept in memory."""
 _SHOWN = 100  # characters of an id
+_LONGEST = 19  # digits of a number that others go on behind
 
 
 @dataclass(frozen=True)
@@ -79,22 +82,23 @@ class CorpusSource:
             raise CorpusError(f"{self.name} holds no passage. Of a file, each line is a JSON object or tab-separated.")
 
     def _of_file(self, path: Path, seen: set[str]) -> Iterator[Passage]:
-        """Yield the passages of good lines; the first of them tells the form, if it is not known."""
-        form, before = self._form or (HOTPOTQA if is_archive(path) else None), len(seen)
+        """Yield the passages of good lines. Where lines have no ids, their numbers go on behind those that are seen."""
+        form, lines = (self._form, self._form.lines(path)) if self._form else _recognised(path)
+        before, last = len(seen), max((int(id) for id in seen if id.isdecimal() and len(id) < _LONGEST), default=0)
         parse: Parse | None = None
-        for file, number, line in numbered(path) if form is None else form.lines(path):
+        for file, number, line in lines:
             try:
                 text = _decoded(line, number)
                 if not text.strip():
                     continue
                 if parse is None:
-                    known = (one for one in FORMATS.values() if one.recognises(uncompressed(path), text))
-                    form = form or next(known, JSON_LINES)
                     below = form.below(text)
                     parse = below or form.parse
                     if below:
                         continue
-                for passage in parse(text, number):
+                    if told := form.remark(text):
+                        logger.warning("%s: %s.", self.name, told)
+                for passage in parse(text, number + last):
                     if passage.id in seen:
                         shown = repr(passage.id[:_SHOWN])
                         raise BadText(f"the id {shown} stands on an earlier line too, or in the index that is added to")
@@ -121,9 +125,10 @@ class CorpusSource:
 def read_corpus(path: str | Path, *, corpus_format: str | None = None, skip_bad: bool = False) -> CorpusSource:
     """Return the passages of a corpus, to go through once; it is never held whole, only its ids.
 
-    The forms are JSON lines (``id`` or ``_id``, ``title``, ``text``; without an id the line's number is it), ColBERT's
-    and DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge
-    source; see ``FORMATS``. Files may be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
+    The forms are JSON lines (``id``, ``title``, ``text``, or FlashRAG's ``contents``; without an id the line's number
+    is it), a JSON array, CSV with a header and Parquet of the same fields, ColBERT's and DPR's tab-separated lines,
+    HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge source; see ``FORMATS``. Files may
+    be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
 
     Args:
         path: a file, or the folder of an archive.
@@ -135,6 +140,18 @@ def read_corpus(path: str | Path, *, corpus_format: str | None = None, skip_bad:
             them, and more than passages).
     """
     return CorpusSource(path, corpus_format=corpus_format, skip_bad=skip_bad)
+
+
+def _recognised(path: Path) -> tuple[CorpusFormat, Iterable[Line]]:
+    """Return the form that the name of a corpus and its first line tell, and its lines."""
+    if is_archive(path):
+        return HOTPOTQA, HOTPOTQA.lines(path)
+    lines, read, first = numbered(path), list[Line](), ""
+    while not first.strip() and (line := next(lines, None)):
+        read.append(line)
+        first = line[2].decode("utf-8-sig", "replace").rstrip("\r\n")
+    form = next((one for one in FORMATS.values() if one.recognises(uncompressed(path), first)), JSON_LINES)
+    return form, chain(read, lines) if form.lines is numbered else form.lines(path)  # once: it may be a pipe
 
 
 def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:
@@ -154,4 +171,4 @@ def _decoded(line: bytes, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as problem:
-        raise BadText(f"not UTF-8 (byte {problem.start})") from None
+        raise BadText(not_utf8(problem)) from None

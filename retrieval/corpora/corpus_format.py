@@ -55,6 +55,7 @@ class CorpusFormat:
         parse: of a line.
         lines: gives the lines of a corpus; by default those of one file.
         below: gives, by a first line that is a header, how the lines below it are parsed; None of another first line.
+        remark: gives, by a first line, what the user is told of it; nothing if it is as it should be.
     """
 
     name: str
@@ -62,6 +63,7 @@ class CorpusFormat:
     parse: Parse
     lines: Callable[[Path], Iterator[Line]] = numbered
     below: Callable[[str], Parse | None] = lambda first: None
+    remark: Callable[[str], str] = lambda first: ""
 
 
 def passage_of(id_: str, text: str, title: str) -> Passage:

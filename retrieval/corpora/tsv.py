@@ -3,18 +3,18 @@ r"""Tab-separated passages: ColBERT's ``pid\ttext`` and DPR's ``id\ttext\ttitle`
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable
 
 from ...common.errors import CorpusError
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, Parse, passage_of
-from .json_lines import is_json
+from .json_lines import IDS, is_json
 
 Columns = tuple[int, int, "int | None"]
 """Where id, text and title stand."""
-_IDS = {"id", "pid", "docid", "doc_id", "passage_id", "_id"}
 _QUOTE = '"'
-csv.field_size_limit(64 << 20)  # of the process; Python's own limit is 128 KB, less than a long article
+_NAME = re.compile(r"[A-Za-z][A-Za-z_.-]+")
 
 
 def _plain(line: str, number: int) -> Iterable[Passage]:
@@ -60,14 +60,14 @@ def _passage(cells: list[str], columns: Columns) -> Passage:
 def _columns(first: str) -> Columns | None:
     """Return where a header says that id, text and title stand; None if the line is no header."""
     names = [cell.strip().strip(_QUOTE).strip().lower() for cell in first.split("\t")]
-    of_id = [place for place, name in enumerate(names) if name in _IDS]
-    others = sorted(name for name in names if name not in _IDS)
+    of_id = [place for place, name in enumerate(names) if name in IDS]
+    others = sorted(name for name in names if name not in IDS)
     if len(of_id) == 1 and others in (["text"], ["text", "title"]):
         return of_id[0], names.index("text"), names.index("title") if "title" in names else None
-    if {"text", "title"} & {*names}:
+    if {"text", "title"} & {*names} or of_id or all(map(_NAME.fullmatch, names)):  # a text has more than one word
         raise CorpusError(
             f"The header {', '.join(names)!r} is not understood. Name the columns id, text and title (title may be "
-            "left out), in any order; or leave the header out, where they stand in this order."
+            "left out), in any order. If it is a passage, put the line id, text, title (with tabs) above it."
         )
     return None
 

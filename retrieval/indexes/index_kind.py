@@ -130,8 +130,8 @@ class IndexKind:
         """Return the settings by which an index was built; None if the kind has none."""
         if self.settings is None:
             return None
-        stored = {field.name: manifest.settings[field.name] for field in fields(self.settings)}
-        return settings_of(self.name, self.settings, stored)
+        stored = getattr(self.settings, "OLDER", {}) | manifest.settings
+        return settings_of(self.name, self.settings, {one.name: stored[one.name] for one in fields(self.settings)})
 
     def named_settings(self, given: Mapping[str, Any]) -> Any:
         """Return the settings of these names and values."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...common.errors import IndexRefused
 from ...common.text import words_in
-from ..bm25 import BM25Retriever, stop_words
-from ..contracts import Passages
+from ..bm25 import BM25Retriever, stop_words, tokenized
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
 from .names import HEAD, marks_of, named_titles, names_in, title_hash, title_words, word_hash
@@ -54,7 +53,7 @@ class Links:
         hashes, ids = np.fromiter(known, np.dtype((np.uint64, 2)), count).T
         titles, order = np.unique(hashes[hashes > 0]), np.argsort(ids, kind="stable")
         title_of, again = places_in(titles, hashes).astype(np.int32), _to_read(before, words)
-        read = zip(*_read(passages, again, titles, report), strict=True)
+        read = zip(*_read(words, again, titles, report), strict=True)
         headed, heads, sources, targets, holders, names = map(np.concatenate, read)
         sources, targets = _distinct(sources, targets, title_of)
         read_titles = _replaced(before.read_titles if before else None, again, sources, titles[targets], count)
@@ -124,13 +123,14 @@ def _to_read(before: Links | None, words: BM25Retriever) -> Array:
     return np.unique(np.concatenate(found)).astype(np.int64)
 
 
-def _read(passages: Passages, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:
+def _read(words: BM25Retriever, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:
     """Yield for some passages at a time which one has which word in its title, names which title, holds which name."""
     marks = marks_of(titles)
     for first in range(0, max(len(places), 1), _TOGETHER):
         some = places[first : first + _TOGETHER]
-        those = [passages[place] for place in some.tolist()]
-        heads = [[word for word in dict.fromkeys(title_words(one.title)) if word not in stop_words()] for one in those]
+        those = [words.passages[place] for place in some.tolist()]
+        titled = tokenized([" ".join(title_words(one.title)) for one in those], words.settings)
+        heads = [[word for word in dict.fromkeys(found) if word not in stop_words()] for found in titled]
         names = [names_in(f"{one.title}. {one.text}") for one in those]
         source, target = named_titles([words_in(one.text) for one in those], titles, marks)
         headed, holders = (np.repeat(some, list(map(len, lists))) for lists in (heads, names))

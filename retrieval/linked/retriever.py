@@ -47,6 +47,7 @@ class LinkedRetriever(IndexRetriever):
         rule = f"linked 2 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
         super().__init__(words.passages, hashlib.sha256(rule.encode()).hexdigest()[:16])
         self.name, self.remote, self.similarity = f"linked {base.name}", base.remote, base.similarity
+        self.folder = base.folder
         self.base, self.words, self.links, self.choice, self.choice_file = base, words, links, choice, choice_file
 
     def over(self, base: Retriever) -> LinkedRetriever:
@@ -120,6 +121,8 @@ def up_to_date(index: Path) -> bool:
 def make_links(index: Path, report: Report = lambda _: None) -> Path:
     """Make the links of an index, or add what its further passages bring; return their folder."""
     links = links_folder(index)
+    if up_to_date(index):  # looked at first: a lock cannot be written where an index is mounted read-only
+        return links
     with in_turn(links.with_name(f".{links.name}.in-turn"), f"making the links of {index}"):
         if up_to_date(index):
             return links

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
-from ..base import batched, check_search, reopened
+from ..base import batched, check_search, filled, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..contracts import Retriever
@@ -48,7 +48,7 @@ class QdrantRetriever(Retriever):
         self.fingerprint, self._passages = manifest.fingerprint, manifest.corpus.passages
         self.remote = self._collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])
-        self._words = BM25Settings(**manifest.settings["bm25"])
+        self._words = BM25Settings(**BM25Settings.OLDER | manifest.settings["bm25"])
         self.encoder = Encoder.load(checkpoint_of(address, manifest.checkpoint, find_checkpoint))
         self.similarity = self.encoder.similarity
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
@@ -56,13 +56,14 @@ class QdrantRetriever(Retriever):
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would."""
-        most = min(k, self._passages)
-        kept = self._known.all_of(
-            [(query, most) for query in check_search(queries, k)],
-            lambda keys: self._search([query for query, _ in keys], most),
+        return filled(self._found, check_search(queries, k), k, self._passages)
+
+    def _found(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        return self._known.all_of(
+            [(query, k) for query in queries],
+            lambda keys: self._search([query for query, _ in keys], k),
             lambda key, found: len(key[0]) + sum(_HIT_BYTES + len(one.title) + len(one.text) for one in found),
         )
-        return [list(found) for found in kept]  # lists of the caller's own
 
     def _search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         words, found = query_words(queries, self._words), list[list[Passage]]([] for _ in queries)

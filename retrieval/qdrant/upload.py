@@ -63,7 +63,8 @@ def upload(
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
         encoder = Encoder.load(find_checkpoint(checkpoint), precision)
         progress(BuildProgress("weighing words", 0, 0))
-        manifest = _manifest(record, encoder, asdict(chosen), mean_length(passages, BM25Settings()))
+        words = BM25Settings()
+        manifest = _manifest(record, encoder, asdict(chosen), asdict(words), mean_length(passages, words))
         if there is not None and overwrite and there.manifest.fingerprint != manifest.fingerprint:
             collection.drop()
             there = None
@@ -92,7 +93,8 @@ def add(corpus: Source, address: str, *, progress: Report = lambda _: None) -> I
     behind = base.corpus, collection.passages(base.corpus.passages)
     with _stored(corpus, progress, behind) as (record, passages):
         encoder = Encoder.load(checkpoint_of(address, base.checkpoint, find_checkpoint), base.settings["precision"])
-        manifest = _manifest(record, encoder, base.settings["qdrant"], base.settings["mean_length"])
+        made = [base.settings[name] for name in ("qdrant", "bm25", "mean_length")]
+        manifest = _manifest(record, encoder, *made)
         if there.finished:
             there = State(manifest=manifest, base=base)
         _check_same(collection, there, manifest, "add what was being added, or replace the whole (--overwrite)")
@@ -109,11 +111,13 @@ def _stored(
         yield store_corpus(Path(folder), corpus, report, behind), PassageStore(Path(folder))
 
 
-def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: dict[str, Any], mean: float) -> IndexManifest:
+def _manifest(
+    corpus: CorpusRecord, encoder: Encoder, settings: dict[str, Any], words: dict[str, Any], mean: float
+) -> IndexManifest:
     made = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     return IndexManifest(
         kind=KIND,
-        settings={**made, "qdrant": settings, "bm25": asdict(BM25Settings()), "mean_length": mean},
+        settings={**made, "qdrant": settings, "bm25": words, "mean_length": mean},
         checkpoint=encoder.checkpoint,
         corpus=corpus,
         versions=installed_versions(["questree", "qdrant-client", "colbert-ai", "torch", "transformers"]),
@@ -153,7 +157,7 @@ def _bring(collection: Collection, state: State, encoder: Encoder, passages: Pas
 def _write_missing(
     collection: Collection, manifest: IndexManifest, encoder: Encoder, passages: PassageStore, report: Report
 ) -> None:
-    mean, bm25 = manifest.settings["mean_length"], BM25Settings(**manifest.settings["bm25"])
+    mean, bm25 = manifest.settings["mean_length"], BM25Settings(**BM25Settings.OLDER | manifest.settings["bm25"])
     done = kept = 0
     for number in range(chunk_count(len(passages))):
         positions = range(*bounds(number, len(passages)))

@@ -58,6 +58,12 @@ def serve(
             _server(app, ending, behind_proxy).run(sockets=[taken])
 
 
+def check_address(host: str, port: int, token: str | None) -> None:
+    """Refuse an address that is taken, is not this machine's or needs a token, before anything is loaded for it."""
+    check_binding(host, token)
+    listening(host, port).close()
+
+
 @contextmanager
 def running(app: ASGIApp, **options: Any) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; give its address, ``http://127.0.0.1:…``.
@@ -94,9 +100,8 @@ def listening(host: str, port: int) -> socket.socket:
         # said to be TCP, or asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for an acknowledgement
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=taken.detach())
     except OSError as problem:
-        raise QuestreeError(
-            f"{host}:{port} cannot be listened at ({problem.strerror or problem}). Choose another --port or --host."
-        ) from None
+        why = str(problem.strerror or problem).partition(" (while")[0]  # Python tells the address once more
+        raise QuestreeError(f"{host}:{port} cannot be listened at ({why}). Choose another --port or --host.") from None
 
 
 def _server(app: ASGIApp, ending: Ending | None = None, behind_proxy: bool = False) -> uvicorn.Server:

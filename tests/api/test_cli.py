@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import dspy
 import pytest
@@ -19,9 +20,13 @@ from parrot import Parrot
 from run_files import change, rows
 
 from questree.cli import main
+from questree.cli.ask import answer_text
+from questree.cli.demo import demo
 from questree.evaluation import evaluate
+from questree.metrics import Interval
 from questree.optimize import save
 from questree.programs import build
+from questree.retrieval import Passage
 
 QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
 
@@ -31,12 +36,32 @@ def test_a_question_is_answered_with_its_tree_and_references(questree):
     assert [word for word in ("●", "[1]", "Answer: ", "(simulated)") if word not in told] == []
 
 
-@pytest.mark.parametrize(("question", "code"), [("Why?", 2), ("Who is the president of France?", 0)])  # 0: made up
-def test_a_question_that_the_simulated_lm_cannot_know_is_told_with_two_that_it_knows(question, code, questree):
-    ran = questree("ask", question)
-    assert ran.code == code
-    (asked,) = re.findall(r"knows only the questions of its task.*such as “(.*?)” and “.*”", ran.err)
+@pytest.mark.parametrize(
+    ("question", "answer"), [("Why?", "none was found"), ("Who is the president of France?", "Johann Sebastian Bach")]
+)
+def test_what_the_simulated_lm_says_of_a_question_that_it_cannot_know_means_nothing(question, answer, questree):
+    ran = questree("ask", question).done()  # no answer is an answer
+    assert f"Answer: {answer}  (simulated)" in ran.out
+    (asked,) = re.findall(r"The simulated LM knows only the questions of its task.*such as “(.*?)” and “.*”", ran.err)
+    assert "What it says of this one means nothing." in ran.err
     assert re.sub(r"^LM requests: .*\n$", "", questree("ask", asked).done().err) == ""
+
+
+def test_a_mark_is_shown_with_the_id_of_its_passage_and_the_sentence_that_supports_it(questree):
+    shown = questree("ask", "Which river nearly encircles the birthplace of Charles Darwin?").done().out
+    assert (
+        "\n[1] Charles Darwin (mini-2): Charles Darwin was an English naturalist born in Shrewsbury in 1809.\n" in shown
+    )
+
+
+def test_of_a_passage_the_sentences_behind_each_mark_are_shown_and_without_any_its_beginning():
+    told = "The crane is red. Marta Holm\nbuilt it in Elin. It hums. In 1998 it was moved to Lindau."
+    passages = [Passage(id="7", title="Crane", text=told), Passage(id="8", text="Nothing of it.")]
+    content = "Marta Holm built it [1]. It was moved to Lindau in 1998 [1]. So what [2]."
+    assert answer_text(content, passages, "Marta Holm", simulated=False).splitlines()[1:3] == [
+        "[1] Crane (7): Marta Holm built it in Elin. … In 1998 it was moved to Lindau.",
+        "[2] 8: Nothing of it.",
+    ]
 
 
 def test_an_answer_as_json_keeps_marks_and_references_together(questree):
@@ -122,11 +147,52 @@ def test_a_program_is_compiled_shown_and_asked(questree):
     ).done()
     assert "gain" in ran.out
     shown = questree("show compiled/program").out
-    assert "bootstrap-few-shot" in shown
-    assert '"chain_of_query.plan": 2' in shown
+    said = dict(re.findall(r"(?m)^(\w[\w, -]*?)  +(\S.*?) *$", shown))
+    assert said["optimizer"].startswith("bootstrap-few-shot max_bootstrapped_demos=2 ")
+    assert said["retriever"].startswith("mini (")
+    assert said["demonstrations"].startswith("2 of chain_of_query.plan")
+    assert (said["task"], said["instructions that changed"]) == ("mini", "none")
+    assert all(f"n={3}" in said[name] for name in ("by-style before", "by-style", "gain, paired"))
+    assert questree("show compiled/program --json").json()["demonstrations"]["chain_of_query.plan"] == 2
     hint = next(line for line in ran.out.splitlines() if line.startswith("ask it: "))
     assert hint == "ask it: questree ask QUESTION --program compiled/program"
     questree(hint.removeprefix("ask it: questree ").replace("QUESTION", f"'{QUESTION}'")).done()
+
+
+@pytest.mark.parametrize(("gain", "warned"), [(-0.4, True), (0.0, False), (0.4, False)])
+def test_a_compilation_that_lost_ends_with_a_warning(questree, monkeypatch, gain, warned):
+    monkeypatch.setattr("questree.optimize.Compiled.gain", Interval(gain, gain, gain, 2))
+    ran = questree("compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --out made").done()
+    lost = "warning: the compiled program scores lower than before, -0.400 [-0.400, -0.400] over 2 questions: keep"
+    assert (lost in ran.err) == warned
+
+
+def test_of_a_compiled_program_the_instructions_that_changed_are_shown(questree, workplace):
+    program = build("cot", {})
+    program.step_by_step_answer.signature = program.step_by_step_answer.signature.with_instructions("Answer\nin verse.")
+    save(program, workplace / "saved", optimizer={"name": "mipro", "trials": 3})
+    shown = questree("show saved").done().out
+    assert re.search(r"(?m)^instructions that changed +step_by_step_answer *$", shown)
+    assert "\ninstructions of step_by_step_answer:\nAnswer\nin verse.\n" in shown
+    assert re.search(r"(?m)^optimizer +mipro trials=3 *$", shown)
+
+
+@pytest.mark.parametrize(("path", "named"), [("here", "questree"), (None, ".venv/bin/questree")])
+def test_the_last_hint_of_the_demo_can_be_typed_where_it_runs(monkeypatch, workplace, capsys, path, named):
+    made = SimpleNamespace(passages=[], name="exact", address="runs:/1/program", program=lambda name: None)
+    for place in ("parts.load_or_build", "cli.compile.compile", "experiment.Experiment", "cli.ask.ask_live"):
+        monkeypatch.setattr(f"questree.{place}", lambda *_, **how: made)
+    monkeypatch.setattr("questree.pages.question_page.answer_page", lambda *_, **how: "")
+    monkeypatch.setattr("questree.cli.demo.which", lambda name: path)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/questree", "demo"])
+    demo()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"each run and trace: {named} ui --tracking-uri sqlite:///runs/demo/mlflow.db"
+
+
+def test_a_list_tells_of_a_chain_of_queries(questree):
+    [about] = [line for line in questree("list programs --json").json() if line["program"] == "searchain"]
+    assert "retrieval checks a chain of queries." in str(about)
 
 
 def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, monkeypatch):
@@ -144,14 +210,14 @@ def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, monk
     told = questree(words).done().out
     assert "the LM, which was trained: simulated/trained" in told
     assert "ask it: questree ask QUESTION --program made/program --lm simulated/trained" in told.splitlines()
-    assert '"name": "simulated/trained"' in questree("show made/program").out
+    assert re.search("LM +simulated/trained", questree("show made/program").out)
 
 
 def test_another_adapter_is_another_run_and_goes_with_what_was_compiled(questree, caplog):
     first = "compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --out made"
     told = questree(first, "--adapter", "xml").done().out
     assert "ask it: questree ask QUESTION --program made/program --adapter xml" in told.splitlines()
-    assert "'adapter': 'xml', 'simulated': True} and is now {'name'" in questree(first).refused()
+    assert "lm.adapter was 'xml' and is now None. " in questree(first).refused()
     questree("ask --program made/program", QUESTION).done()
     assert "compiled with the adapter xml and is asked with chat" in caplog.text
     for adapter, marker in (("chat", "[[ ## answer ## ]]"), ("xml", "<answer>"), ("json", '"answer": "{answer}')):
@@ -163,14 +229,16 @@ def test_no_stand_in_answers_for_the_lm_and_the_index_of_a_compiled_program(ques
         save(build("searchain", {}, retriever=ListRetriever({})), workplace / "saved")
     for words in ("ask Why? --program saved", "evaluate saved", "compare saved direct"):
         assert "'openai/gpt-4.1-mini'. Say which LM to ask: --lm" in questree(words).refused()
-        assert "over the index 'list' (list). Name it: --retriever" in questree(words, "--lm", "simulated").refused()
+        assert "over the index list, list. Name it: --retriever" in questree(words, "--lm", "simulated").refused()
 
 
 def test_debug_shows_where_a_mistake_was_found(questree):
     ran = questree("show nowhere --debug")
     assert ran.code == 1
-    assert "in _program_figures" in ran.err
+    assert "in _manifest" in ran.err
     assert "QuestreeError: " in ran.err.splitlines()[-1]
+    ran = questree("evaluate direct --limit 1 --tracking-uri sqlite:///absent/x.db --debug")
+    assert "in check_store" in ran.err, "what the message leaves out"
 
 
 @pytest.mark.parametrize("words", ["ask Why?", "evaluate direct --limit 2"])
@@ -299,7 +367,7 @@ def test_a_narrow_screen_shows_ids_that_can_be_typed_and_a_mark_its_passage(ques
     cited = next(record for record in records if record["references"])
     first = cited["references"][0]
     told = questree("show run", cited["id"]).out
-    assert f"\n[1] {first['title']}: {first['text'][:60]}" in told
+    assert f"\n[1] {first['title']} ({first['id']}): " in told
     assert "(simulated)" in told
 
 

@@ -19,6 +19,8 @@ from questree.programs.baselines.memory import Direct
 class Named:
     """Stands for a program, where only its name matters."""
 
+    retriever = None
+
     def __init__(self, name):
         self.name = name
 

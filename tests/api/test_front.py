@@ -29,6 +29,24 @@ def test_unknown_names_list_what_there_is(name, settings, said):
         questree.program(name, **settings)
 
 
+def test_each_public_name_is_listed_once_and_a_star_imports_them():
+    assert sorted(set(dir(questree))) == dir(questree)
+    assert {"load", "load_index", "program", "Passage"} <= {*questree.__all__}
+    found: dict[str, object] = {}
+    exec("from questree import *\nfrom questree.retrieval import *", found)
+    assert {*questree.__all__, *questree.retrieval.__all__} <= found.keys()
+
+
+@pytest.mark.parametrize("name", ["index", "linked:index", "index+other"])
+def test_an_index_is_opened_by_every_name_of_a_retriever(index, name):
+    questree.build_index([questree.Passage(id="x", text="Nothing of it.")], "other", kind="bm25")
+    opened = questree.load_index(name)
+    assert opened.fingerprint == questree.program("oner", retriever=name).retriever.fingerprint
+    assert "Pluto" in {passage.title for passage in opened("Who was the discoverer of Pluto?", k=5)}
+    with pytest.raises(QuestreeError, match="is stale"):
+        questree.load_index("index", corpus=[questree.Passage(id="x", text="Nothing of it.")])
+
+
 @pytest.mark.parametrize("given", [None, 3, ["searchain"]])
 def test_a_name_that_is_no_text_is_told(given):
     with pytest.raises(QuestreeError, match="Name the program by a text, not by "):

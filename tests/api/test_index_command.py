@@ -47,6 +47,15 @@ def test_an_index_is_made_and_added_to(questree, passages):
     assert [p.id for p in load_index("ix")("cedar", k=1)] == ["cedar"]
 
 
+def test_a_finished_index_is_there_when_the_command_is_typed_again(questree, passages):
+    words = "index a.jsonl --out ix --kind bm25"
+    first, again = questree(words).done().out, questree(words).done().out
+    assert again == first.replace("ix:", "ix is there already:", 1)
+    assert "ix: 2 passages" in questree(words, "--overwrite").done().out
+    passages("a.jsonl", "amber", "cedar")
+    assert "ix already holds an index" in questree(words).refused()
+
+
 def test_the_bundled_passages_are_indexed_by_their_name(questree, passages):
     assert "ix: 305 passages, bm25" in questree("index mini --out ix --kind bm25").out
     passages("mini", "own")
@@ -79,7 +88,10 @@ def test_a_command_that_is_told_can_be_typed(questree, passages):
 
 def test_settings_of_the_kind_are_taken_by_name(questree, passages):
     questree("index a.jsonl --out ix --kind bm25 --set k1=0.9 --set without-stopwords=false").done()
-    assert read_manifest(Path("ix")).settings == {"k1": 0.9, "b": 0.75, "without_stopwords": False}
+    assert read_manifest(Path("ix")).settings == {
+        **{"k1": 0.9, "b": 0.75},
+        **{"without_stopwords": False, "without_accents": True},
+    }
 
 
 def test_bad_lines_are_named_by_file(questree, workplace):

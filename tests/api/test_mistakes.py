@@ -20,13 +20,18 @@ MISTAKES = [
     ("ask Why? --lm recorded:nowhere.jsonl", "nowhere.jsonl"),
     ("ask Why? --adapter two-step", "two-step"),
     ("ask ''", "question is empty"),
+    ("prompts cot --set k=1", "no setting of cot 'k'. There are: none."),
+    *(
+        (f"{words}:/0123456789abcdef/program --tracking-uri sqlite:///here.db", "There is no MLflow store at here.db")
+        for words in ("ask Why? --program runs", "show runs", "show models", "serve runs", "evaluate models")
+    ),
     (
         "evaluate direct --tracking-uri sqlite:///token/x.db",
         "Cannot track to sqlite:///token/x.db: unable to open database",
     ),
     ("evaluate --metric cover", "Did you mean 'cover-em'"),
     ("evaluate --split validation", "train"),
-    ("evaluate --task rows.csv", '{"question": "…", "answers": ["…"]}'),
+    ("evaluate --task notes.txt", '{"question": "…", "answers": ["…"]}'),
     ("evaluate --task questions.jsonl", "There is no file questions.jsonl"),
     ("evaluate --retriever index+nowhere", "no index at"),
     ("compile --optimizer bootstrap", "bootstrap-few-shot"),
@@ -50,7 +55,7 @@ MISTAKES = [
     ("index rows.csv --out ix --kind bm25", '{"id": "1", "title": "…", "text": "…"}'),
     (f"index '{MINI_CORPUS}' --out /proc/x --kind bm25", "Cannot write an index to /proc/x"),
     ("index a.jsonl --out ix --kind psychic", "no index of kind 'psychic'"),
-    ("index a.jsonl --out ix --format parquet", "no corpus format 'parquet'"),
+    ("index a.jsonl --out ix --format docx", "no corpus format 'docx'"),
     ("index a.jsonl --out ix --add --kind bm25", "added to as it was built"),
     ("index a.jsonl --out ix --add --overwrite", "added to as it was built"),
     ("index a.jsonl --out ix --add --set k1=1", "added to as it was built"),
@@ -89,6 +94,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("words", "said"), MISTAKES)
 def test_a_mistake_says_what_to_do(questree, index, workplace, words, said):
     (workplace / "rows.csv").write_text("id,question,answer\n1,Who?,Me\n")
+    (workplace / "notes.txt").write_text("Who? Me")
     (workplace / "a.jsonl").write_text('{"id": "amber", "text": "words of amber"}\n')
     (workplace / "mine.jsonl").write_text('{"id": "1", "question": "Why?", "answers": ["Because"]}\n')
     (workplace / "token").write_text("a-token-that-is-long-enough")

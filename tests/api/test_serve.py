@@ -1,6 +1,7 @@
 """Serving from the command line, and naming retrievers in every command."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,16 @@ def test_an_index_is_served_asked_and_stopped(questree, index, workplace, monkey
         assert over_http.out == questree(*words, index).out
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("words", ["serve direct", "serve-retriever absent", "mcp direct --http", "simulate serve"])
+def test_an_address_that_is_taken_is_told_before_anything_is_loaded(questree, monkeypatch, words):
+    for load in ("retrieval.open_retriever", "parts.Parts.lm", "programs.build"):
+        monkeypatch.setattr(f"questree.{load}", None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = questree(f"{words} --port {port}").refused()
+    assert f"127.0.0.1:{port} cannot be listened at (Address already in use). Choose another --port" in refused
 
 
 def test_programs_are_served_and_their_answers_kept(workplace):

@@ -1,12 +1,16 @@
 """questree list tasks, questree fetch, and what follows from them."""
 
 import json
+import logging
 from pathlib import Path
 
 import published_rows as rows
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.data import KNOWN_TASKS
+from questree.parts import Parts
+from questree.settings import run_settings
 
 
 @pytest.fixture
@@ -62,3 +66,17 @@ def test_a_task_without_paragraphs_names_its_corpus(questree, data: Path, workpl
     out = questree("fetch trex --from trex-dev-kilt.jsonl").out
     assert "answered from DPR passages; next: get https://dl.fbaipublicfiles.com/dpr" in out
     assert "questree index psgs_w100.tsv --out indexes/trex" in out
+
+
+def test_of_several_splits_those_that_a_file_lacks_are_left_out(workplace: Path, caplog) -> None:
+    rows_of_test = [{"id": f"q{n}", "question": f"Who {n}?", "answers": ["Ada"], "split": "test"} for n in range(2)]
+    (file := workplace / "own.jsonl").write_text("\n".join(map(json.dumps, rows_of_test)), encoding="utf-8")
+    parts = Parts(run_settings(task=str(file)))
+    with caplog.at_level(logging.WARNING):
+        assert [one.id for one in parts.examples("test", None)] == [
+            one.id for one in parts.examples("train, dev,test", None)
+        ]
+    assert caplog.messages == ["own has no questions in split train, dev; the others are asked."]
+    for named, missing in {"train": "train", "train,dev": "train", "test,dew": "dew"}.items():
+        with pytest.raises(QuestreeError, match=f"no questions in split '{missing}'; it has: test"):
+            parts.examples(named, None)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import published_rows as published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,9 +80,73 @@ def test_an_empty_an_absent_and_a_binary_file_are_refused_by_name(tmp_path: Path
         read_questions(written(tmp_path, "", ""))
     with pytest.raises(QuestreeError, match=r"Cannot read questions from .*absent\.jsonl: No such file or directory$"):
         read_questions(tmp_path / "absent.jsonl")
-    (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(QuestreeError, match=r"Cannot read questions from .*binary\.jsonl"):
-        read_questions(tmp_path / "binary.jsonl")
+    for name, text in {"UTF-16": "utf-16", "Latin-1": "latin-1"}.items():
+        (tmp_path / "other.jsonl").write_bytes(json.dumps({**GOOD, "question": "Où?"}, ensure_ascii=False).encode(text))
+        with pytest.raises(QuestreeError, match=rf"Cannot read questions from .*other\.jsonl: not UTF-8 .*be {name};"):
+            read_questions(tmp_path / "other.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("row", "id", "answers", "style"),
+    [
+        ({"id": "test_0", "golden_answers": ["Ada", "A"], "metadata": {}}, "test_0", ("Ada", "A"), "short"),  # FlashRAG
+        ({"_id": "7", "answer": "Ada"}, "7", ("Ada",), "short"),
+        ({"id": 7.0, "answer": "Ada", "answers": ["Ada L."]}, "7", ("Ada L.",), "short"),
+        ({"id": 7, "answer": 1961.0}, "7", ("1961",), "short"),
+        ({"id": 7, "answers": [3.5, 4]}, "7", ("3.5", "4"), "short"),
+        ({"id": 7, "answers": [True]}, "7", ("yes",), "yes-no"),
+        ({"id": 7, "answer": False}, "7", ("no",), "yes-no"),
+        ({"id": 7, "answer": False, "style": "short"}, "7", ("no",), "short"),
+        ({"answers": ["Ada"]}, "own-", ("Ada",), "short"),
+    ],
+)
+def test_fields_as_other_data_sets_have_them(tmp_path: Path, caplog, row, id, answers, style) -> None:
+    [read] = read_questions(written(tmp_path, {"question": "Who?", **row}))
+    assert (read.id[:4] if id == "own-" else read.id, read.answers, read.style) == (id, answers, style)
+    assert not caplog.messages
+    assert read_questions(written(tmp_path, "", {"question": "who?", **row}))[0].id == read.id  # of its words, or given
+
+
+def test_arrays_csv_and_parquet_are_read_as_lines_are(tmp_path: Path) -> None:
+    from pyarrow import parquet, table
+
+    rows = [{**GOOD, "hops": 2, "gold_titles": ["A", "B"]}, {**GOOD, "id": "q1", "answers": ["Ada, L.", "Ada"]}]
+    expected = read_questions(written(tmp_path, *rows))
+    header = "id,question,Answers,hops,gold_titles"
+    csv = [header, """q0,Who?,Ada,2,"['A', 'B']\"""", 'q1,Who?,"[""Ada, L."", ""Ada""]",,']
+    parquet.write_table(
+        table({name: [row.get(name) for row in rows] for name in ("id", "question", "answers", "hops", "gold_titles")}),
+        tmp_path / "own.parquet",
+    )
+    files = [
+        written(tmp_path, json.dumps(rows, indent=1), name="own.json"),
+        written(tmp_path, *csv, name="own.csv"),
+        tmp_path / "own.parquet",
+    ]
+    for file in files:
+        assert read_questions(file) == expected
+    for name, lines in {"bad.json": ([GOOD, {**GOOD, "answers": []}],), "bad.csv": ("id,question", "a,Who?")}.items():
+        with pytest.raises(QuestreeError, match=rf"{name}, line [12]: answers"):
+            read_questions(written(tmp_path, *lines, name=name))
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("hotpotqa", [published.HOTPOT]),
+        ("hotpotqa", published.HOTPOT_ON_THE_HUB),
+        ("2wikimultihopqa", [published.TWOWIKI]),
+        ("squad", published.SQUAD),
+        ("musique", published.MUSIQUE),
+        ("strategyqa", [published.STRATEGYQA]),
+        ("triviaqa", published.TRIVIAQA),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_published_files_are_told_how_to_become_a_task(tmp_path: Path, name: str, published: object, indent) -> None:
+    path = written(tmp_path, json.dumps(published, indent=indent), name="dev.json")
+    with pytest.raises(QuestreeError, match=rf"published.*questree fetch {name} --from {path}.*--task {name}"):
+        read_questions(path)
 
 
 anything = st.recursive(

@@ -1,6 +1,7 @@
 """What of a question stands in a corpus, against a plain search; and questions that are left out by name."""
 
 import json
+import unicodedata
 
 import pytest
 from fakes import GivingRetriever
@@ -8,11 +9,13 @@ from fakes import GivingRetriever
 from questree.common.errors import QuestreeError
 from questree.data import Question, load_task
 from questree.evaluation import read_records
-from questree.evaluation.audit import audit, context_shares
+from questree.evaluation.audit import audit, context_shares, missing_gold
+from questree.experiment import Experiment
 from questree.metrics import contains, passage_fingerprint
-from questree.retrieval import Passage, Retriever
+from questree.retrieval import Passage, Retriever, build_index, load_index
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.retrieval.fusion import FusionRetriever
+from questree.settings import run_settings
 
 
 class Corpus(Retriever):
@@ -134,3 +137,37 @@ def test_one_search_is_audited_for_answers_and_whole_chains():
         "whole chain among the first 15": (1.0, 1),
         "whole chain among the first 15, by title": (1.0, 1),
     }
+
+
+ODD = ["Café", 'a", "b', "c\\", 'd\\", \\', "plain", "n" * 400]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_gold_ids_that_no_passage_has_are_told(tmp_path, stored):
+    passages = [Passage(id=id, text='He said ", " there.') for id in ODD]
+    corpus = load_index(build_index(passages, tmp_path / "i", kind="bm25")) if stored else Corpus(passages)
+    assert [one.id for one in corpus.passages] == ODD
+    known = asked(gold_passages=ODD).to_example()
+    assert missing_gold([known, asked(gold_titles=["Nowhere"]).to_example()], corpus) == ""
+    lost = asked(id="q2", gold_passages=["plain", unicodedata.normalize("NFD", "Café"), "absent"]).to_example()
+    said = missing_gold([known, lost], corpus)
+    assert f"2 of {len(ODD) + 2} gold passages stand nowhere in the index" in said
+    assert "'absent' of question 'q2'" in said
+    assert "1 of them stand there in another form of Unicode (NFC, NFD)" in said
+    members = FusionRetriever([corpus, Corpus([Passage(id="absent", text="x")])])
+    assert "1 of 3 gold passages" in missing_gold([lost], members)
+    assert missing_gold([lost], GivingRetriever([KAFKA])) == ""  # its corpus is not to be seen
+
+
+def test_an_evaluation_tells_which_gold_ids_are_nowhere(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    fixed = {"answers": ["Ada"], "split": "dev"}
+    rows = [{"id": n, "question": f"Who {n}?", "gold_passages": [f"p{n}"], **fixed} for n in (1, 2)]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    build_index([Passage(id="p1", text="Ada.")], tmp_path / "i", kind="bm25")
+    experiment = Experiment(run_settings(task="own.jsonl", retriever="i"))
+    questions = experiment.questions_for([experiment.program("oner")])
+    assert len(questions) == 2
+    [said] = caplog.messages
+    assert "1 of 2 gold passages stand nowhere in the index" in said
+    assert "'p2' of question '2'" in said

@@ -20,7 +20,7 @@ def test_a_budget_stops_after_the_question_that_used_it_up_and_with_more_of_it_t
         out, policy = tmp_path / "run", one_by_one(**budget)
         return evaluate(mini.program(), mini.dev[:4], mini.metric, out=out, policy=policy)
 
-    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent .* 1 more questions .* are kept in .*/run"):
+    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent .* 1 more question .* is kept in .*/run"):
         run(max_calls=1)
     (kept,) = read_records(tmp_path / "run")
     with pytest.raises(OutOfBudgetError, match="0 more questions"):

@@ -80,7 +80,7 @@ def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, t
     policy = one_by_one(max_calls=alone + 1)
     compared = compare(programs, mini.dev[:3], [mini.metric], task="hotpotqa", out=tmp_path, policy=policy)
     assert list(compared.evaluations) == ["a"]
-    assert "1 more questions were finished" in compared.stopped
+    assert "1 more question was finished" in compared.stopped
     assert str(tmp_path / "b") in compared.stopped
     assert "max_calls" in (tmp_path / "page.html").read_text()
     # of a program that was not evaluated, the papers' figures have nothing to stand beside
@@ -136,7 +136,9 @@ def test_a_second_comparison_asks_nothing(mini, tmp_path):
 def test_no_program_is_asked_if_the_folder_of_a_later_one_holds_another_run(mini, tmp_path):
     one = SearChain(mini.index, settings=SearChainSettings(max_rounds=1))
     compare({"b": one}, mini.dev[:1], mini.metric, out=tmp_path)
-    with pytest.raises(QuestreeError, match=r"/b holds another run: settings was .*name another folder"):
+    with pytest.raises(
+        QuestreeError, match=r"/b holds another run: settings\.max_rounds was 1 and is now 5\. .*name an"
+    ):
         compare({"a": mini.program(), "b": mini.program()}, mini.dev[:1], mini.metric, out=tmp_path)
     assert [run.name for run in stored_runs([tmp_path])] == ["b"]
 

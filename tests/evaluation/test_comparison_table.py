@@ -24,6 +24,8 @@ from questree.programs import ReasoningTree
 
 HOSTILE = '<script>alert(1)</script>|&"'
 
+SVG = "{http://www.w3.org/2000/svg}"
+
 
 def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, cached=0, name="cover-em"):
     tree = ReasoningTree(question="q")
@@ -203,9 +205,36 @@ def test_plots_hold_names_and_scores_of_any_kind_as_text_alone(score):
         (scatter(points, x="calls", y="score"), ["calls", "score"]),
         (dot_rows(rows, x="score"), ["2 hops (n=7)", "3 hops (n=9)"]),
     ):
-        told = [element.text for element in drawn(image).iter("{http://www.w3.org/2000/svg}text")]
+        told = [element.text for element in drawn(image).iter(f"{SVG}text")]
         assert {*more, *rows} <= {*told}
     assert scatter(points, x="calls", y="score") == scatter(points, x="calls", y="score")
+
+
+@pytest.mark.filterwarnings("error")  # one row alone has room
+def test_a_plot_fits_twice_into_a_page_tells_numbers_as_people_write_them_and_shows_one_dot_alone():
+    score = Interval(0.5, 0.4, 0.6, 7)
+    cheap = drawn(scatter({"a": (0.1, score), "b": (0.004, score)}, x="US dollars", y="em"))
+    told = {element.text for element in cheap.iter(f"{SVG}text")}
+    assert {"0.01", "0.1", "a", "b"} <= told
+    assert not [text for text in told if "e" in text and text[0].isdigit()]
+    alone = drawn(scatter({"a": (3.7, score)}, x="calls", y="em"))
+    assert "3.7" in {element.text for element in alone.iter(f"{SVG}text")}
+    hops = drawn(dot_rows({"a": {2: score}}, x="em"))
+    points = {float(one.attrib["width"].removesuffix("pt")) for one in (cheap, alone, hops)}
+    assert max(points) / 72 * 96 <= 556  # pixels: half of what a window of 1280 has for a page, less the gap
+
+
+def test_the_page_tells_who_won_and_the_questions_that_flipped():
+    found = compared(a=made([1, 0, 1, 0]), b=made([0, 0, 1, 1]), c=made([1, 1, 1, 0]))
+    assert [found.won_and_lost(name) for name in "abc"] == [(0, 0), (1, 1), (1, 0)]
+    assert [[right for _, right in one] for one in found.flipped] == [
+        [True, False, True],
+        [False, False, True],
+        [False, True, False],
+    ]
+    page = files_of(found)["page.html"]
+    assert "<b>c</b> answers 1 more question than <b>a</b>: it wins 1 and loses 0" in page
+    assert (page.count("✓ right"), page.count("✕ wrong")) == (4, 5)
 
 
 def drawn(image):

@@ -7,6 +7,7 @@ from parrot import LOST, RIGHT, WRONG, Parrot, example, one_by_one, right
 from run_files import rows
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.kept_run import check_same
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.policy import RunPolicy
@@ -145,6 +146,21 @@ def test_a_run_of_something_else_is_refused_by_name(tmp_path):
     evaluate(Parrot(), [RIGHT], right, out=tmp_path, task="mini")
     with pytest.raises(QuestreeError, match="task was 'mini' and is now 'hotpotqa'"):
         evaluate(Parrot(), [RIGHT], right, out=tmp_path, task="hotpotqa")
+
+
+@pytest.mark.parametrize(
+    ("there", "now", "said"),
+    [
+        ({"settings": {"k": 3, "turns": 8}}, {"settings": {"k": 5, "turns": 8}}, "settings.k was 3 and is now 5"),
+        ({"lm": {"a": {"b": 1, "c": 2}}}, {"lm": {"a": {"b": 1}}}, "lm.a.c was 2 and is now None"),
+        ({"retriever": None}, {"retriever": {"name": "x"}}, "retriever was None and is now {'name': 'x'}"),
+        ({"program": "a", "settings": {"k": 3}}, {"program": "b", "settings": {}}, "program was 'a' and is now 'b'"),
+    ],
+)
+def test_of_a_run_of_something_else_only_what_differs_is_told(there, now, said):
+    with pytest.raises(QuestreeError) as refused:
+        check_same("runs/c", there, now)
+    assert str(refused.value) == f"runs/c holds another run: {said}. Go on with what it was, or name another folder."
 
 
 def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path):

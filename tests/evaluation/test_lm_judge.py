@@ -85,7 +85,7 @@ def test_a_budget_counts_what_a_judge_is_asked(tmp_path):
         return evaluate(Parrot(), [RIGHT, WRONG], [right, *metrics], out=tmp_path, policy=one_by_one(**budget))
 
     judge, engine = judging("?", "?", {"right": "True"}, {"right": "False"})
-    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent \(3 LM calls\); 1 more questions"):
+    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent \(3 LM calls\); 1 more question "):
         run(judge, max_calls=1)
     assert read_records(tmp_path)[0].scores == {"right": 1.0, judge.name: 1.0}
     with pytest.raises(OutOfBudgetError, match=r"\(3 LM calls\); 0 more questions"):

@@ -212,7 +212,7 @@ def test_ctrl_c_while_a_metric_runs_keeps_the_answer(tmp_path):
     def pressed(gold, prediction, trace=None):
         raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted, match="1 more questions were finished and are kept"):
+    with pytest.raises(Interrupted, match=r"^1 more question was finished and is kept"):
         evaluate(Parrot(), QUESTIONS, pressed, out=tmp_path, policy=one_by_one())
     assert [record.id for record in read_records(tmp_path)] == ["a"]
 

@@ -1,5 +1,6 @@
 import json
 import logging
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -7,6 +8,7 @@ from collections import Counter
 
 import dspy
 import pytest
+from dspy.utils.callback import BaseCallback
 from fakes import ListReader
 from mini_task import every_question
 from urllib3.util.retry import Retry
@@ -137,9 +139,34 @@ def test_a_prompt_that_did_not_change_gets_no_new_version(tracking, mini, mlflow
     with tracking.run("second", {}) as run:
         run.prompts(program)
     linked = json.loads(mlflow.get_run(run.id).data.tags["mlflow.linkedPrompts"])
+    assert len(linked) == len(program.predictors())  # none of the first run's
     versions = {one["name"].removeprefix("searchain."): one["version"] for one in linked}
     assert versions.pop("chain_of_query.plan") == "2"
     assert {*versions.values()} == {"1"}
+
+
+def test_whoever_listens_to_dspy_hears_of_no_prompt_that_is_only_shown(mini, tracking):
+    """MLflow's autologging listens so, and would make a trace of each."""
+    heard = []
+
+    class Listener(BaseCallback):
+        def on_adapter_format_start(self, call_id, instance, inputs):
+            heard.append(instance)
+
+    with dspy.context(callbacks=[Listener()]), tracking.run("compile", {}) as run:
+        run.prompts(mini.program())
+        assert heard == []
+        mini.program()(question=mini.dev[0].question)
+    assert heard
+
+
+def test_a_deleted_experiment_is_named_with_the_ways_out(tracking, mlflow):
+    with tracking.run("first", {}):
+        pass
+    mlflow.delete_experiment(mlflow.get_experiment_by_name(tracking.experiment).experiment_id)
+    said = r"'questree' is deleted .*--experiment.*restore --experiment-id 1, "
+    with pytest.raises(QuestreeError, match=said), tracking.run("second", {}):
+        pass
 
 
 def test_calls_searches_and_readings_are_spans_of_a_question_also_beside_mlflow_s_autologging(
@@ -242,7 +269,25 @@ def test_mlflow_that_was_imported_before_does_not_tell_of_its_tables(monkeypatch
     tells = logging.getLogger("mlflow.store.db.utils")
     monkeypatch.setattr(tells, "level", logging.INFO)
     bound_mlflow()
-    assert tells.level == logging.WARNING
+    assert tells.level == logging.CRITICAL
+
+
+@pytest.mark.parametrize("table", ["runs", "latest_metrics"])
+def test_a_store_that_has_no_room_is_told_in_one_line(table, tracking, mlflow, capfd, caplog):
+    mlflow.MlflowClient(tracking.uri).create_experiment(tracking.experiment)
+    with sqlite3.connect(tracking.uri.removeprefix("sqlite:///")) as store:
+        full = "SELECT RAISE(ABORT, 'database or disk is full')"
+        store.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN {full}; END")
+    told = ""
+    try:
+        with tracking.run("full", {}) as run:
+            run.figures({"score": 1.0})
+            run.texts({"a.txt": "a"})
+    except QuestreeError as error:
+        told = str(error)
+    said = f"{told}{caplog.text}{capfd.readouterr().err}"
+    assert said.count("(sqlite3.IntegrityError) database or disk is full.") == 1
+    assert [word for word in ("Traceback", "INSERT INTO", "raised as a result") if word in said] == []
 
 
 @pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8]), ("1", [2])])

@@ -1,5 +1,6 @@
 """One LM call: what is retried, and what each failure is called."""
 
+import traceback
 from itertools import permutations
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from reliability.faulty_server import Schedule, at_fault
 from questree import program
 from questree.evaluation.identity import lm_facts
 from questree.lm.call import LONGEST_PROMPT, call, sampled
-from questree.lm.failure import CannotAskError, counting_failures
+from questree.lm.failure import CallFailedError, CannotAskError, counting_failures
 from questree.lm.spent import Spent, total
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
@@ -223,8 +224,10 @@ def test_each_failure_of_the_lm_has_its_cause(scripted, error, cause):
 )
 def test_what_no_question_can_survive_is_raised_before_the_first_reply(scripted, error, said):
     scripted(error)
-    with pytest.raises(CannotAskError, match=f"^No question can be asked: {said}$"):
+    with pytest.raises(CannotAskError, match=f"^No question can be asked: {said}$") as raised:
         ask()
+    assert "direct cause" not in "".join(traceback.format_exception(raised.value))  # DSPy's hundred lines before it
+    assert isinstance(raised.value.__context__, CallFailedError)
     scripted({"chain": [{"query": "q", "answer": None}]}, error)
     assert ask().failure is not None  # the LM has answered: the next question may be
 

@@ -148,7 +148,14 @@ def test_recall_is_the_share_of_telling_sentences_with_a_mark_that_supports_them
 
 
 @pytest.mark.parametrize(
-    "end", ["So the answer is Warsaw.", "Thus, it was Warsaw.", "The answer: Warsaw.", "A guess: Warsaw."]
+    "end",
+    [
+        "No passage names Paris.",
+        "So the answer is Warsaw.",
+        "Thus, it was Warsaw.",
+        "The answer: Warsaw.",
+        "A guess: Warsaw.",
+    ],
 )
 def test_recall_does_not_count_conclusions(end: str) -> None:
     assert citation_recall(f"Warsaw it was [1]. {end}", REFERENCES, "") == 1

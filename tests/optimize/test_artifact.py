@@ -3,6 +3,7 @@ import json
 import dspy
 import pytest
 
+import questree
 from questree.common.errors import QuestreeError
 from questree.common.manifests import checksum_of
 from questree.evaluation.identity import signature_fingerprints
@@ -10,6 +11,7 @@ from questree.optimize import load, save
 from questree.programs import build
 from questree.programs.composed import Majority
 from questree.programs.modules.reader import LMReader
+from questree.retrieval import Passage
 
 
 @pytest.fixture
@@ -199,3 +201,17 @@ def test_a_failed_save_leaves_the_old_one(saved, mini):
     with pytest.raises(QuestreeError, match="cannot be saved as JSON"):
         save(program, folder)
     assert load(folder, retriever=mini.index).chain_of_query.plan.demos
+
+
+@pytest.mark.parametrize(("name", "kind"), [("one", "bm25"), ("linked:one", "linked bm25")])
+def test_an_index_is_named_by_its_folder(name, kind, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("one", "other"):
+        questree.build_index([Passage(id="1", text=f"Words of {folder}.")], folder, kind="bm25")
+    compiled = questree.load_index(name)
+    save(build("oner", {}, retriever=compiled), tmp_path / "saved")
+    load(tmp_path / "saved", retriever=compiled)
+    assert "Compiled over" not in caplog.text
+    load(tmp_path / "saved", retriever=(other := questree.load_index("other")))
+    then, now = f"one ({kind}, {compiled.fingerprint})", f"other (bm25, {other.fingerprint})"
+    assert f"Compiled over the index {then}, now asked over {now}: scores may differ." in caplog.text

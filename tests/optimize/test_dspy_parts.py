@@ -1,5 +1,6 @@
 """DSPy's own ways to give a retriever, and to save a whole program."""
 
+import asyncio
 from typing import Any
 
 import dspy
@@ -97,6 +98,31 @@ def test_a_program_is_a_tool_with_named_arguments(mini):
     question = mini.dev[0].question
     assert tool(question=question).answer == program(question=question).answer == program(question).answer
     assert "question" in tool.format_as_litellm_function_call()["function"]["parameters"]["properties"]
+
+
+async def test_an_async_tool_lets_the_event_loop_run(mini):
+    program, question = mini.program(), mini.dev[0].question
+    tool = dspy.Tool(program.acall, name="look_up")
+    assert tool.args == dspy.Tool(program).args
+    beats = []
+
+    async def beat():
+        while True:
+            beats.append(1)
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(beat())
+    prediction = await tool.acall(question=question)
+    beside.cancel()
+    assert prediction.answer == program(question=question).answer
+    assert len(beats) > 1  # a tool of the program itself holds the loop from the beginning to the end
+
+
+def test_dspy_s_majority_counts_answers(mini):
+    predictions = [mini.program()(question=one.question) for one in (mini.dev[0], mini.dev[1], mini.dev[1])]
+    assert predictions[0].answer != predictions[1].answer
+    assert dspy.majority(predictions).answer == predictions[1].answer
+    assert dspy.majority([mini.program()(question=""), predictions[0]]).answer == predictions[0].answer
 
 
 def test_a_program_in_a_user_s_module_is_optimized_saved_and_loaded_there(mini, tmp_path):

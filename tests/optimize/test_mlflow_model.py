@@ -16,9 +16,10 @@ from fakes import ListRetriever
 from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import Tracking
 from questree.optimize import answer_all, load, log_model, save
-from questree.optimize.mlflow_model import _own_code
+from questree.optimize.mlflow_model import CONFIG, _own_code
 from questree.programs import SearChain
 from questree.retrieval import build_index
+from questree.settings import RunSettings
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def served(tmp_path_factory, tracking_store):
     """The store, address and folder of a model that was compiled with an LM over an index, and what it warned of."""
     folder = tmp_path_factory.mktemp("served")
     tracking = Tracking(uri=tracking_store(folder))
-    with tracking.run("model", {}) as run, warnings.catch_warnings(record=True) as warned:
+    with tracking.run("model", {"task": "mini"}) as run, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
         with dspy.context(lm=dspy.LM("openai/gpt-4.1-mini", api_key="none")):
             saved = save(SearChain(ListRetriever({})), folder / "program")
@@ -73,8 +74,10 @@ def test_a_served_model_answers_one_question_and_several(loaded, mini):
     assert (reply["tree"]["question"], reply["failure"]) == (mini.dev[0].question, None)
 
 
-def test_a_model_is_logged_without_a_warning(served):
+def test_a_model_is_logged_without_a_warning_and_leaves_the_run_s_parameters_alone(served, mlflow):
     assert [str(warned.message) for warned in served[3] if warned.category is UserWarning] == []
+    mlflow.set_tracking_uri(served[0].uri)
+    assert mlflow.get_run(served[1].split("/")[1]).data.params == {"task": "mini"}
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,24 @@ def test_python_and_the_environment_tell_a_model_its_surroundings(opened, index,
     assert type(model.unwrap_python_model().adapter).__name__ == "JSONAdapter"
     small = opened(lm="simulated", retriever="", window="50")
     assert small.predict(question)[0]["failure"]["cause"] == "context-window"
+
+
+def test_python_names_the_task_of_a_simulated_lm_whose_replies_say_what_they_are(opened, index, tmp_path):
+    row = {"id": "1", "question": "Which dog lives at the mill of Arden?", "answers": ["Rufus"], "chain": []}
+    (tmp_path / "own.jsonl").write_text(json.dumps(row))
+    named = {"lm": "simulated", "retriever": str(index)}
+    for config, known in ((named, False), ({**named, "task": str(tmp_path / "own.jsonl")}, True)):
+        [reply] = opened(config).predict({"question": row["question"]})
+        assert "(The LM is simulated: this says nothing about a method." in reply["final_content"]
+        assert ("knows only the questions of its task" in reply["final_content"]) is not known
+        assert (reply["answer"] == "Rufus") is known
+
+
+def test_python_names_whatever_the_environment_does(opened, index):
+    assert {*CONFIG} <= {*RunSettings.model_fields}
+    model = opened({"lm": "simulated", "retriever": str(index), "adapter": "json", "window": 50, "concurrency": 1})
+    served = model.unwrap_python_model()
+    assert (served.concurrency, served.limits.window, type(served.adapter).__name__) == (1, 50, "JSONAdapter")
 
 
 def test_a_model_is_told_to_allow_prompts_that_have_changed(opened, index, change_the_plan):

@@ -1,11 +1,16 @@
 """An answer as one file by itself: it asks for nothing, and a mark leads to its passage."""
 
 import re
+from datetime import datetime, timezone
 
+import pytest
 from hostile_text import HOSTILE
 
 from questree.evaluation.records import Record
+from questree.lm.spent import Spent
 from questree.pages import answer_page
+from questree.pages.asked_question import AskedQuestion
+from questree.pages.question_page import progress
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 
@@ -32,3 +37,18 @@ def test_the_page_is_one_file_whose_marks_lead_to_their_passages():
 def test_a_record_without_a_tree_or_an_answer_says_why():
     record = Record(id="1", question="Which river?", failure={"cause": "error", "message": "late"})
     assert "No answer: late" in answer_page(record, simulated=False)
+
+
+@pytest.mark.parametrize("state", ["stopped", "answered"])
+@pytest.mark.parametrize("ended", [None, "rejected"])
+def test_a_page_without_an_answer_speaks_of_none(state, ended):
+    tree = ReasoningTree(question="Which river?")
+    passage = Passage(id="p", title="Prague", text="Prague lies on the Vltava.")
+    tree.grow(None, query="Where?", source="passage", passage=passage, ended=ended)
+    about = {"id": "x", "program": "tree-of-reviews", "answer_style": "short", "asked_at": datetime.now(timezone.utc)}
+    asked = AskedQuestion(**about, tree=tree, state=state, spent=Spent(calls=1), seconds=1.25)
+    page = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", progress(asked)))
+    assert "answer is made of" not in page
+    assert "How far it came" in page
+    assert ("No path has answered the question." in page) is (ended == "rejected")
+    assert ("After 1 LM call and 1.2 seconds." in page) is (state == "stopped" and ended == "rejected")

@@ -45,12 +45,14 @@ def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compa
 def test_runs_of_one_name_from_several_sources_are_all_shown(study, workplace):
     shutil.copy(study / "runs.capsule", workplace / "theirs.capsule")
     shown = ShownRuns([study / "runs.capsule", workplace / "theirs.capsule", study / "runs"])
-    names = ["searchain", "direct", "theirs/searchain", "theirs/direct", "runs/searchain", "runs/direct"]
+    names = ["runs/searchain", "runs/direct", "theirs/searchain", "theirs/direct", "runs/searchain-2", "runs/direct-2"]
     assert list(shown.runs) == names
+    assert Study(shown).title == "runs/searchain, runs/direct, theirs/searchain, theirs/direct and 2 more"
     assert [line["program"] for line in shown.compared[0]["lines"]] == names
     for run, id in ((run, id) for run, one in shown.runs.items() for id in one.rows):
-        assert shown.record(run, id) == shown.record(run.rpartition("/")[2], id)
-        assert shown.asked(run, id) == shown.asked(run.rpartition("/")[2], id) != []
+        first = f"runs/{run.rpartition('/')[2].removesuffix('-2')}"
+        assert shown.record(run, id) == shown.record(first, id)
+        assert shown.asked(run, id) == shown.asked(first, id) != []
 
 
 def test_a_capsule_has_the_figures_of_its_folder(runs, workplace, questree):
@@ -77,7 +79,7 @@ def test_a_question_that_was_changed_between_runs_is_not_paired(runs, changed):
     )
     shown = ShownRuns([runs])
     assert [len(one["lines"]) for one in shown.compared] == [1, 1], "no difference is told"
-    pages = Study("runs", shown)
+    pages = Study(shown)
     assert [*map(len, pages.answers.values())].count(1) == 2, "each has a page of its own"
     assert {shown.record("direct", name).id for name in shown.runs["direct"].rows} == {*shown.runs["searchain"].rows}
 
@@ -94,7 +96,7 @@ def test_a_run_that_cannot_be_read_is_left_out_and_said(runs):
     shown = ShownRuns([runs])
     assert list(shown.runs) == ["searchain"]
     assert "is damaged" in shown.left_out[0]
-    page = Study("runs", shown).page("index.html") or ""
+    page = Study(shown).page("index.html") or ""
     assert [one in page for one in ("Left out: ", "<b>searchain</b>", "<b>direct</b>")] == [True, True, False]
     change(runs, "UPDATE run SET about = '{'")
     with pytest.raises(QuestreeError, match="is damaged"):

@@ -43,11 +43,38 @@ def test_every_link_leads_to_a_page_or_a_place_in_it(study):
                 assert not place or f'id="{place}"' in pages[target or name], (name, link)
 
 
+def test_a_run_is_told_with_its_task(study):
+    assert "4 questions, task mini</span>" in "".join(pages_of(study / "pages").values())
+
+
 def test_a_page_has_no_script_and_forbids_all(study):
     for page in pages_of(study / "pages").values():
         assert "<script" not in page
         assert not re.search(r"\s(?:on\w+|style)=", page)
         assert "default-src 'none'; style-src 'self' file:;" in page
+
+
+def test_the_page_that_a_comparison_writes_is_drawn_as_those_of_its_runs_are(study):
+    drawn = (
+        re.compile("<section>.*?</section>", re.DOTALL).findall(text)
+        for text in (
+            (study / "runs" / "page.html").read_text(),
+            Study(ShownRuns([study / "runs"])).page("index.html") or "",
+        )
+    )
+    [written], [served] = drawn
+    assert written == served
+
+
+def test_two_runs_of_one_method_are_not_called_two(tmp_path):
+    for place, program in enumerate(("searchain", "searchain", "react")):
+        tree = ReasoningTree(question="Who?")
+        tree.grow(None, query=f"Query {place}", answer="a", source="completed")
+        record = Record(id="q", question="Who?", answers=("a",), answer="a", scores={"em": 1.0}, tree=tree)
+        keep(tmp_path, [record], f"{program}-{place}", program=program)
+    study = Study(ShownRuns([tmp_path]))
+    assert "One method, twice: they ask nothing in common." in (study.page("question-1.html") or "")
+    assert "Two methods: they ask nothing in common." in (study.page("question-1-with-3.html") or "")
 
 
 def test_the_lists_hold_the_questions_that_they_name(study):
@@ -91,7 +118,7 @@ def test_no_text_becomes_markup(tmp_path):
         EpisodeStep(place=(2,), kind="search", name=EVIL, request={"query": EVIL}, outcome=[passage.model_dump()]),
     ]
     folder = keep(tmp_path, [record], EVIL, {EVIL: asked}, program=EVIL, task=EVIL, lm={"name": EVIL})
-    shown = Study(EVIL, ShownRuns([folder]))
+    shown = Study(ShownRuns([folder]))
     pages = {name: shown.page(name) for name in shown.names()}
     assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
     assert all("<script" not in page and "<img" not in page for page in pages.values())
@@ -103,7 +130,7 @@ def test_a_deep_tree_is_drawn(tmp_path):
     for _ in range(1100):  # Python goes 1000 calls deep
         node = tree.grow(node, query="deeper")
     record = Record(id="q", question="?", answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
-    study = Study("deep", ShownRuns([keep(tmp_path, [record])]))
+    study = Study(ShownRuns([keep(tmp_path, [record])]))
     for name in ("question-1.html", "question-1-1.html"):
         page = study.page(name) or ""
         assert page.count('class="step ') == 1100
@@ -116,10 +143,10 @@ def test_pages_that_cannot_be_written_are_an_error_that_says_so(study, questree)
     assert "error: taken/pages cannot be written (Not a directory), 0 pages are there; make room, or name" in ran.err
 
 
-def test_the_folder_here_gives_its_name(study, questree, monkeypatch):
+def test_the_runs_and_not_a_folder_that_may_be_a_digest_give_the_heading(study, questree, monkeypatch):
     monkeypatch.chdir(study / "runs")
     assert questree("export", ".", "--out", study / "here").code == 0
-    assert "<title>runs" in (study / "here" / "index.html").read_text()
+    assert "<title>searchain, direct · Questree" in (study / "here" / "index.html").read_text()
 
 
 def test_a_folder_with_something_in_it_is_left_alone(study, questree):

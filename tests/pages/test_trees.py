@@ -4,7 +4,7 @@ import re
 
 from hostile_text import HOSTILE
 
-from questree.pages import html as rendering
+from questree.evaluation import html as rendering
 from questree.pages import passage_marked, reasoning
 from questree.pages.trees import aligned
 from questree.programs import ReasoningTree

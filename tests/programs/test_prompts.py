@@ -61,6 +61,24 @@ def test_demonstrations_stand_in_the_prompt_and_a_diff_shows_them():
     assert differences(rendered_prompts(before), rendered_prompts(before)) == {}
 
 
+def test_of_an_instruction_the_diff_shows_the_sentences_that_changed():
+    before, after, wrapped = (build("direct", {}) for _ in range(3))
+    signature = before.direct_answer.signature
+    told = "Answer the question.\nDo not say how you\nfound it. Be brief."
+    for program, text in (
+        (before, told),
+        (after, "Answer it. Do not say how you found it.\nBe brief."),
+        (wrapped, told),
+    ):
+        program.direct_answer.signature = signature.with_instructions(text)
+    (diff,) = differences(rendered_prompts(before), rendered_prompts(after)).values()
+    changed = [line for line in diff.splitlines() if line[0] in "+-" and not line.startswith(("+++", "---"))]
+    assert changed == ["-Answer the question.", "+Answer it."]
+    wrapped.direct_answer.signature = signature.with_instructions(told.replace("\n", " "))
+    (diff,) = differences(rendered_prompts(before), rendered_prompts(wrapped)).values()
+    assert "+        Answer the question. Do not say" in diff, "another wrapping is another prompt, too"
+
+
 def test_the_command_shows_prompts_and_what_differs(questree):
     shown = questree("prompts", "direct").out
     assert "direct_answer (Answer): about" in shown

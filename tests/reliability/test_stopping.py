@@ -103,5 +103,5 @@ def test_twice_ends_at_once_and_keeps_what_was_finished(held, tmp_path):
     _, said = run.communicate(timeout=10)
     assert not server.let_go.is_set()
     assert run.returncode == 130
-    assert "stopped: Stopped; 2 more questions were finished" in said
+    assert "stopped: 2 more questions were finished" in said
     assert len(read_records(tmp_path / "run")) == 2

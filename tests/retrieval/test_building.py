@@ -175,3 +175,16 @@ def test_an_index_does_not_tell_where_it_was_built(whole, tiny_checkpoint):
     text = (whole["colbert"] / "version-1" / "plaid" / "metadata.json").read_text()
     assert str(whole["colbert"].parent) not in text
     assert str(tiny_checkpoint) not in text
+
+
+def test_passages_without_ids_are_numbered_on(tmp_path):
+    (first := tmp_path / "first.jsonl").write_text('{"text": "amber one"}\n\n{"text": "amber two"}\n')
+    (second := tmp_path / "second.jsonl").write_text('{"text": "amber three"}\n{"id": "x", "text": "amber four"}\n')
+    build_index(first, tmp_path / "index", kind="bm25")
+    for _ in range(2):
+        add_to_index(second, tmp_path / "index")
+        second.write_text('{"text": "amber five"}\n')
+    passages = load_index(tmp_path / "index").passages
+    assert [(one.id, one.text.split()[1]) for one in passages] == [
+        *(("1", "one"), ("3", "two"), ("4", "three"), ("x", "four"), ("5", "five"))
+    ]

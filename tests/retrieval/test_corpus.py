@@ -50,6 +50,20 @@ READ = {
     ),
     "a header in another order": ("c.tsv", ["text\tpassage_id\ttitle", "one\t1\tT"], "1 T one"),
     "a quoted header": ("c.tsv", ['"id"\t"text"\t"title"', '"1"\t"Amber."\t"T"'], "1 T Amber."),
+    "ids as MIRACL and ColBERT name them": (
+        "c.jsonl",
+        ['{"docid": "7#1", "text": "1"}', '{"pid": 0, "text": "2"}', '{"passage_id": "p", "doc_id": "d", "text": "3"}'],
+        "7#1  1|0  2|p  3",
+    ),
+    "names in other cases": ("c.jsonl", ['{"Id": "a", "Title": "T", "TEXT": "1"}'], "a T 1"),
+    "an id as a float": ("c.jsonl", ['{"id": 7.0, "text": "1"}', '{"id": 7.5, "text": "2"}'], "7  1|7.5  2"),
+    "FlashRAG": ("c.jsonl", [json.dumps({"id": "0", "contents": '"Amber"\nA resin.\nOld.'})], "0 Amber A resin.\nOld."),
+    "Pyserini": ("c.jsonl", [json.dumps({"id": "0", "contents": 'He\nsaid "no".'})], '0  He\nsaid "no".'),
+    "contents that are only quoted": ("c.jsonl", [json.dumps({"id": "0", "contents": '"Amber"\n '})], '0  "Amber"'),
+    "a JSON array": ("c.json", ['[{"title": "A", "text": "1"},', '{"title": "B", "text": "2"}]'], "1 A 1|2 B 2"),
+    "a JSON array without a name": ("c", ['\ufeff[{"id": 7.0, "contents": "\\"A\\"\\n1"}]'], "7 A 1"),
+    "CSV": ("c.csv", ["ID,Title,Text,url", '1,A,"one, and', 'two",x', "2,,three,"], "1 A one, and\ntwo|2  three"),
+    "CSV of Excel": ("c.csv", ["\ufefftext;id\r", '"a; ""b""";7\r'], '7  a; "b"'),
     "KILT": (
         "k.json",
         [article(4, "BULLET::::- one\n", "Section::::H.\n", "two\n"), article(5)],
@@ -76,7 +90,65 @@ def test_a_form_may_be_named_and_an_unknown_one_names_those_there_are(tmp_path):
     file = written(tmp_path / "c.txt", '{"id": "a"}\tb')
     assert ids(file, corpus_format="tsv") == ['{"id": "a"}']
     with pytest.raises(CorpusError, match=", ".join(FORMATS)):
-        ids(file, corpus_format="parquet")
+        ids(file, corpus_format="docx")
+
+
+def parquet(path, **columns):
+    from pyarrow import parquet, table
+
+    parquet.write_table(table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["c.parquet", "c"])
+def test_parquet_is_read_row_by_row(tmp_path, name):
+    file = parquet(tmp_path / name, ID=[7.0, None], title=["A", None], text=["Öl", "two"], embedded=[[0.5], []])
+    assert [(p.id, p.title, p.text) for p in read_corpus(file)] == [("7", "A", "Öl"), ("2", "", "two")]
+
+
+def test_rows_pass_the_checks_of_lines(tmp_path):
+    rows = [("a", "1"), ("a", "2"), ("b", ""), ("", "3")]
+    files = [
+        written(tmp_path / "c.json", json.dumps([{"id": id, "text": text} for id, text in rows])),
+        written(tmp_path / "c.csv", "id,text", *map(",".join, rows)),
+        parquet(tmp_path / "c.parquet", id=[id for id, _ in rows], text=[text for _, text in rows]),
+    ]
+    for file in files:
+        with pytest.raises(CorpusError, match=rf"{file.name} \(row by row\), line 2: the id 'a' stands on an earlier"):
+            ids(file)
+        kept = read_corpus(file, skip_bad=True)
+        assert [passage.id for passage in kept][:1] == ["a"]
+        assert [line.number for line in kept.bad][:2] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("c.json", b'[{"text": "x"},', "c.json cannot be read: .*line 1 column 16"),
+        ("c.json", b"[" * 100_000, "c.json cannot be read"),
+        ("c.json", b'["x"]', "line 1: Input should be an object"),
+        ("c.parquet", b"PAR1 and nothing", "c.parquet cannot be read: Parquet magic bytes not found"),
+        ("c.csv", b'id,text\n1,"open', "c.csv cannot be read: unexpected end of data"),
+        ("c.csv", b"id,heading,body\n1,A,one\n", "`text`: Field required, it has heading, body"),
+        ("c.csv", "id,text\n1,café\n".encode("latin-1"), "c.csv cannot be read: not UTF-8 .*seems to be Latin-1"),
+        ("c.json", '[{"text": "é"}]'.encode("latin-1"), "c.json cannot be read: not UTF-8 .*seems to be Latin-1"),
+        ("c.jsonl", '{"text": "é"}'.encode("utf-16"), "line 1: not UTF-8 .*be UTF-16; .*iconv -f UTF-16 -t UTF-8"),
+        ("c.tsv", "1\tcafé".encode("latin-1"), "line 1: not UTF-8 .*be Latin-1; .*iconv -f ISO-8859-1 -t"),
+    ],
+)
+def test_a_file_that_is_damaged_or_in_another_encoding_is_told(tmp_path, name, content, said):
+    (file := tmp_path / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=said):
+        ids(file)
+
+
+@pytest.mark.parametrize(("row", "told"), [({"docno": "d"}, True), ({}, False), ({"docno": "d", "pid": "p"}, False)])
+def test_a_field_that_may_have_been_meant_as_the_id_is_told(tmp_path, caplog, row, told):
+    file = written(tmp_path / "c.jsonl", *[json.dumps({**row, "text": "x"})] * 2)
+    with caplog.at_level(logging.WARNING):
+        ids(file, skip_bad=True)
+    said = [one for one in caplog.messages if "no field is read as their id" in one]
+    assert ["not read: docno." in one for one in said] == [True] * told
 
 
 def test_a_long_passage_may_hold_a_quotation_mark(tmp_path):
@@ -209,9 +281,11 @@ def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
     assert [one.number for one in kept.bad] == [3, 4]
 
 
-def test_a_header_of_other_columns_is_refused(tmp_path):
-    with pytest.raises(CorpusError, match=r"'key, title, text' is not understood.*id, text and title"):
-        ids(written(tmp_path / "c.tsv", "key\ttitle\ttext", "1\tA title\tone"))
+@pytest.mark.parametrize("header", ["key,title,text", "id,heading,body", "query-id,corpus-id,score", "Name,City"])
+def test_a_header_of_other_columns_is_refused(tmp_path, header):
+    seen = header.lower().replace(",", ", ")
+    with pytest.raises(CorpusError, match=f"'{seen}' is not understood.*id, text and title"):
+        ids(written(tmp_path / "c.tsv", header.replace(",", "\t"), "1\tA title\tone"))
 
 
 def test_nothing_to_read_is_an_error(tmp_path):

@@ -106,8 +106,11 @@ def test_another_encoder_than_the_index_was_built_with_is_refused(sentence_folde
     (other / "config.json").write_text((other / "config.json").read_text() + " ")
     with pytest.raises(IndexRefused, match=r"stale.*say where the former one is now: load_index.*checkpoint="):
         load_index(folder, checkpoint=other)
+    with pytest.raises(QuestreeError, match="already holds an index"):
+        build_index(passages[:9], folder, kind="dense", checkpoint=other)
     moved = shutil.copytree(sentence_folder, tmp_path / "moved")
     assert load_index(folder, checkpoint=moved)("amber", k=1)
+    assert build_index(passages[:9], folder, kind="dense", checkpoint=moved) == folder  # the same one: it is there
 
 
 # How an encoder is used

@@ -172,9 +172,24 @@ def test_bad_lines_that_were_left_out_are_counted(tmp_path):
 
 def test_an_index_is_replaced_only_by_request(folder, corpus_file, passages):
     with pytest.raises(QuestreeError, match=r"already holds an index\. Choose"):
-        build_index(corpus_file, folder, kind="bm25")
+        build_index(passages[:10], folder, kind="bm25")
     build_index(passages[:10], folder, kind="bm25", overwrite=True)
     assert len(load_index(folder).passages) == 10
+
+
+@pytest.mark.parametrize("again", [{}, {"settings": BM25Settings(), "kind": "bm25"}])
+def test_the_same_call_leaves_a_finished_index_as_it_is(again, folder, corpus_file):
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert build_index(corpus_file, folder, **{"kind": "bm25"} | again) == folder
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "other", [{"settings": BM25Settings(k1=0.9)}, {"kind": "exact"}, {"kind": "linked"}, {"kind": "auto"}]
+)
+def test_a_call_for_another_index_is_refused(other, folder, corpus_file):
+    with pytest.raises(QuestreeError, match="already holds an index"):
+        build_index(corpus_file, folder, **{"kind": "bm25"} | other)
 
 
 @pytest.mark.parametrize("place", ["letter.txt", "version-1/letter.txt"])

@@ -81,7 +81,7 @@ def test_one_search_brings_what_the_words_do_not_find(retriever):
 
 def test_a_passage_says_what_it_is_linked_from():
     passage = Passage(id="1", title="Corsund", text="On the coast.", linked_from="Cai Moss")
-    assert passage.cited() == "Corsund: On the coast. (linked from Cai Moss)"
+    assert passage.cited() == "Corsund (1): On the coast. (linked from Cai Moss)"
     assert Passage.model_validate_json(passage.model_dump_json()) == passage
     assert canonical(passage) == canonical(passage.model_copy(update={"linked_from": ""}))
     assert "Cai" not in passage.shown()
@@ -202,6 +202,16 @@ def test_links_are_made_at_first_use_and_follow_their_index(tmp_path, caplog, mo
     assert again.fingerprint != first.fingerprint
     build_index(passages, tmp_path / "at once", kind="bm25")
     assert again(QUESTION, k=9) == open_retriever(f"linked:{tmp_path / 'at once'}")(QUESTION, k=9)
+
+
+def test_links_that_are_there_are_used_without_writing(folder, tmp_path, monkeypatch):
+    index = build_index(world(), tmp_path / "index", kind="bm25")
+    make_links(index)
+    monkeypatch.setattr(linked_retriever, "in_turn", lambda lock_file, what: pytest.fail("nothing is to be made"))
+    there = {path: path.stat().st_mtime_ns for place in (tmp_path, folder.parent) for path in place.rglob("*")}
+    for name in (index, folder):
+        assert open_retriever(f"linked:{name}")(QUESTION, k=3)
+    assert {path: path.stat().st_mtime_ns for place in (tmp_path, folder.parent) for path in place.rglob("*")} == there
 
 
 @pytest.mark.parametrize("cut", [1, 9, 15, len(world()) - 1])

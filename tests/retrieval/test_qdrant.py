@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from bomb import Bomb
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
-from questree.retrieval import BM25Retriever, Passage, load_index
+from questree.retrieval import BM25Retriever, BM25Settings, Passage, load_index
 from questree.retrieval.base import reopened
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction.encoder import Encoder
@@ -178,6 +179,22 @@ def test_adding_encodes_only_what_is_new(small, place, passages, tiny_checkpoint
     assert manifest.corpus.passages == len(content(at)) == len(passages)
     for passage in (passages[3], passages[-3]):
         assert QdrantRetriever(at)(passage.shown(), k=1)[0].id == passage.id
+
+
+def test_a_collection_of_before_is_searched_and_added_to_as_it_was_made(place, passages, tiny_checkpoint, monkeypatch):
+    made = partial(BM25Settings, without_accents=False)
+    made.OLDER = BM25Settings.OLDER
+    with monkeypatch.context() as before:
+        before.setattr("questree.retrieval.qdrant.upload.BM25Settings", made)
+        upload([*passages[:60], Passage(id="é", text="zébré")], at := _true(place), checkpoint=tiny_checkpoint)
+    collection, state = Collection.held(at)
+    old = {**state.manifest.settings["bm25"]}
+    del old["without_accents"]
+    manifest = state.manifest.model_copy(update={"settings": {**state.manifest.settings, "bm25": old}})
+    collection.mark(state.model_copy(update={"manifest": manifest}))
+    add([Passage(id="à", text="zàbrà")], at)
+    found = QdrantRetriever(at).batch(["zebre", "zébré", "zabra", "zàbrà"], k=1)
+    assert [ids(one) for one in found] == [[], ["é"], [], ["à"]]
 
 
 # Drift

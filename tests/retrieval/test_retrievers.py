@@ -5,19 +5,23 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from manifests import rewrite_manifest
 
 from questree.common.errors import CorpusError, QueryError
 from questree.retrieval import (
     BM25Retriever,
+    BM25Settings,
     BuildProgress,
     LinkedRetriever,
     Passage,
+    add_to_index,
     build_index,
     load_index,
     open_retriever,
     read_manifest,
 )
 from questree.retrieval.base import best
+from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.late_interaction import exact
 from questree.retrieval.late_interaction.exact import Block
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -81,6 +85,21 @@ def test_a_query_is_searched_once(retriever, monkeypatch):
     assert retriever("harbor pebble once", k=3) == expected
 
 
+@pytest.mark.parametrize("kind", ["bm25", "exact", "rerank", "linked"])
+def test_copies_do_not_fill_the_first_places(tmp_path, passages, kind, tiny_checkpoint):
+    copies = [Passage(id=f"copy{n}", title="T", text="amber harbor") for n in range(30)]
+    other = [Passage(id=f"other{n}", title=f"T{n}", text=f"amber harbor {n} lies there") for n in range(9)]
+    how = {} if kind in ("bm25", "linked") else {"checkpoint": tiny_checkpoint}
+    index = load_index(build_index([*copies, *other, *passages], tmp_path / "index", kind=kind, **how))
+    for k in (1, 2, 5, 9):
+        found = index("amber harbor", k=k)
+        assert len(found) == len({(one.title, one.text) for one in found}) == k
+    queries = ["amber harbor", "amber harbor 3"]
+    assert index.batch(queries, k=5) == [index(query, k=5) for query in queries]
+    fused = FusionRetriever([index, BM25Retriever.from_passages(copies[::-1])])
+    assert [one.text for one in fused("amber harbor", k=4)].count("amber harbor") == 1
+
+
 def test_threads_get_what_one_thread_gets(retriever, passages):
     queries = [passage.text for passage in passages[:8]] * 2
     expected = [retriever(query, k=2) for query in queries[:8]] * 2
@@ -125,6 +144,10 @@ def test_passages_without_words_do_no_harm():
     [
         (unicodedata.normalize("NFD", "Das Café in Zürich"), "café"),  # accents as characters of their own
         ("Das Café in Zürich", unicodedata.normalize("NFD", "ZÜRICH")),
+        ("Das Café in Zürich", "cafe zurich"),
+        ("A cafe", "café"),
+        ("Søren Łukasz", "soren"),
+        ("Ἀθῆναι", "αθηναι"),
         ("the o\ufb03ce", "office"),  # a ligature, as in texts from PDF files
         ("राजधानी दिल्ली है", "राजधानी"),
         ("Die Straße", "STRASSE"),
@@ -133,6 +156,24 @@ def test_passages_without_words_do_no_harm():
 )
 def test_a_word_is_found_however_it_is_written(text, query):
     assert BM25Retriever.from_passages([Passage(id="1", text=text)])(query)
+
+
+def test_a_mark_that_makes_another_letter_stays():
+    retriever = BM25Retriever.from_passages([Passage(id="1", text="かた"), Passage(id="2", text="край")])
+    assert [retriever(query) for query in ("がた", "краи")] == [[], []]
+
+
+@pytest.mark.parametrize("kind", ["bm25", "linked"])
+def test_an_index_of_before_is_searched_as_it_was_made(tmp_path, kind):
+    made = [Passage(id="1", title="Café", text="In Zürich."), Passage(id="2", title="Cafe", text="In Bern.")]
+    settings = BM25Settings(without_accents=False)
+    index = build_index(made, tmp_path / "index", kind=kind, settings=settings)
+    rewrite_manifest(index, lambda content: content["settings"].pop("without_accents"))
+    for more in ([], [Passage(id="3", text="Genève.")]):
+        if more:
+            add_to_index(more, index)
+        found = load_index(index).batch(["café", "zurich", "geneve"], k=1)
+        assert [[one.id for one in some] for some in found] == [["1"], [], []]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +197,7 @@ def test_vowel_signs_tell_words_apart():
 
 
 def test_equal_scores_keep_the_corpus_order():
-    retriever = BM25Retriever.from_passages(Passage(id=str(n), text="alike words") for n in range(20))
+    retriever = BM25Retriever.from_passages(Passage(id=str(n), text="alike words" + "." * n) for n in range(20))
     assert [p.id for p in retriever("alike", k=5)] == ["0", "1", "2", "3", "4"]
 
 

@@ -21,7 +21,7 @@ from questree.retrieval.indexes import construction, contents
 
 
 def passages(name, count=3):
-    return [Passage(id=f"{name}{number}", text=f"amber {name}") for number in range(count)]
+    return [Passage(id=f"{name}{number}", title=str(number), text=f"amber {name}") for number in range(count)]
 
 
 def ids(index):

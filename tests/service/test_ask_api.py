@@ -11,10 +11,12 @@ from itertools import count
 import dspy
 import httpx
 import pytest
-from tiny_world import QUESTIONS, RIVER, SURE
+from tiny_world import PASSAGES, QUESTIONS, RIVER, SURE
 
 from questree.evaluation import Tracking
 from questree.programs import build
+from questree.retrieval import build_index
+from questree.retrieval.retriever_names import open_retriever
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
 from questree.service.questions import PendingQuestion
@@ -250,7 +252,25 @@ def test_a_compiled_program_shows_its_prompts_before_and_after(make_service, vis
     assert "The prompts of" in client.get("/prompts").text
     assert "<ins>" not in client.get("/prompts/plain").text
     page = client.get("/prompts/first/compiled").text
-    assert "1 of 1 prompts changed: 1 demonstrations in 1." in page
+    assert "1 of 1 prompts changed: 1 demonstration in 1." in page
     assert "equal lines</summary>" in page
     assert "&lt;b id=x&gt;who" in page[page.index("1 demonstration added") :]
     assert client.get("/prompts/nobody").status_code == 404
+
+
+def test_the_ask_page_names_an_index_by_its_folder_and_what_compilation_added(
+    make_service, visit, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    index = open_retriever(build_index(PASSAGES.values(), "indexes/rivers", kind="bm25"))
+    service = make_service()
+    compiled = build("oner-cot", {}, retriever=open_retriever("linked:indexes/rivers"))
+    [answer] = compiled.predictors()
+    answer.signature, answer.demos = answer.signature.with_instructions("Think."), [dspy.Example(answer="me")]
+    service.programs = {"plain": build("oner", {}, retriever=index), "compiled": compiled}
+    page = visit(service).get("/").text
+    assert "Searches indexes/rivers (bm25) and indexes/rivers (linked bm25) and asks" in page
+    assert index.fingerprint not in page
+    added = "compiled: instructions of 1 of 1 prompts, 1 demonstration"
+    assert page.count(f"Compiled{added.removeprefix('compiled')}.") == 1
+    assert (service.about("plain")["Program"], service.about("compiled")["Program"]) == ("oner", f"oner-cot, {added}")

@@ -409,5 +409,5 @@ def test_axe_finds_no_fault_in_the_pages_of_runs_and_of_a_tracked_compilation(
         expect(page.get_by_text("This run holds no questions")).to_be_visible()
         check(page)
         page.goto(f"{address}/prompts/compiled")
-        expect(page.locator(".lead")).to_have_text("1 of 1 prompts changed: 1 demonstrations in 1.")
+        expect(page.locator(".lead")).to_have_text("1 of 1 prompts changed: 1 demonstration in 1.")
         check(page)

@@ -215,6 +215,44 @@ def test_a_reply_that_no_program_gives_is_refused(client, tap, wanted, said):
     assert tap.asked == 0
 
 
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"text": {"format": {"type": "json_schema", "name": "a", "schema": {}}}}, "body.text.format.type: .*'text'"),
+        ({"tool_choice": "required"}, "body.tool_choice"),
+        ({"tool_choice": {"type": "function", "name": "look"}}, "body.tool_choice"),
+        ({"previous_response_id": "resp_1"}, "send the whole conversation as input"),
+        ({"conversation": "conv_1"}, "send the whole conversation"),
+        ({"prompt": {"id": "pmpt_1"}}, "send the whole conversation"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}, *ASKED]}, "send the whole conversation"),
+        ({"background": True}, "body.background: Input should be False"),
+        ({"include": ["message.output_text.logprobs"]}, "include: no program knows log probabilities"),
+        ({"input": []}, "body.input"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Who?"}, {"type": "input_image"}]}]},
+            "a program reads text, and no 'input_image'",
+        ),
+    ],
+)
+def test_a_response_that_no_program_gives_is_refused(client, tap, wanted, said):
+    with pytest.raises(openai.BadRequestError, match=said):
+        client.responses.create(**{"model": "searchain", "input": RIVER.question} | wanted)
+    assert tap.asked == 0
+
+
+def test_the_input_of_a_response_may_hold_parts_and_what_an_agent_did(client):
+    """As OpenAI's agents send a conversation: each text in parts, reasoning and calls between the messages."""
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}
+    called = {"type": "function_call", "call_id": "1", "name": "look", "arguments": "{}"}
+    found = {"type": "function_call_output", "call_id": "1", "output": "nothing"}
+    question = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": RIVER.question}]}
+    how = {"tools": [{"type": "function", "name": "look", "parameters": {}}], "tool_choice": "auto"}
+    how |= {"text": {"format": {"type": "text"}, "verbosity": "low"}, "store": False, "previous_response_id": None}
+    how |= {"include": ["reasoning.encrypted_content"]}
+    whole = client.responses.create(model="searchain", input=[reasoning, question, reasoning, called, found], **how)
+    assert whole.answer == "Vltava"
+
+
 def test_a_client_may_offer_what_is_not_used(client):
     tool = {"type": "function", "function": {"name": "look", "parameters": {}}}
     offered = {"tools": [tool], "tool_choice": "auto", "response_format": {"type": "text"}, "n": 1, "stop": ["."]}

@@ -31,12 +31,31 @@ def runs(made_by):
 def test_every_page_is_there_and_nothing_else(make_service, visit, runs):
     client = visit(make_service(), runs=[runs])
     assert "compared" in client.get("/runs").text
-    study = Study("compared", ShownRuns([runs]), root="/")
+    study = Study(ShownRuns([runs]), root="/")
     for name in study.names():
         assert client.get(f"/runs/1/{name}").text == study.page(name)
     for path in ("1/nowhere.html", "0/index.html", "1/runs.db", "1/..%2f..%2findex.html", "2", "1.9", "mlflow"):
         assert client.get(f"/runs/{path}").status_code == 404
     assert client.get("/runs/1").text == study.page("index.html")
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(make_service, visit, tmp_path):
+    """As those of two compilations are: each has a ``before`` and an ``after``."""
+    for folder in ("first", "second"):
+        for stage in ("before", "after"):
+            answer = Record(id="q", question="Who?", answers=("a",), answer=f"{folder} {stage}", scores={"em": 1.0})
+            keep(tmp_path / folder, [answer], stage, program="searchain")
+    client = visit(make_service(), runs=[tmp_path])
+    listed = client.get("/runs").text
+    keys = re.findall(r'name="run" value="([\d.]+)" aria-label="Compare (\w+), \d"', listed)
+    assert sorted(name for _, name in keys) == ["after", "after", "before", "before"]
+    assert len({key for key, _ in keys}) == 4
+    assert (listed.count("part of first"), listed.count("part of second")) == (2, 2)
+    names = {f"{folder}/{stage}" for folder in ("first", "second") for stage in ("before", "after")}
+    for pages in ("/runs/1", f"/runs/{'+'.join(key for key, _ in keys)}"):
+        assert {*re.findall(r"<summary><b>([\w/]+)</b>", client.get(f"{pages}/index.html").text)} == names
+    alone = [client.get(f"/runs/{key}/questions.html").text for key, _ in keys]
+    assert len({re.findall("(?:first|second) (?:before|after)", page)[0] for page in alone}) == 4
 
 
 def test_runs_are_read_once_for_visitors_who_come_together(make_service, visit, runs, monkeypatch):
@@ -198,7 +217,7 @@ def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
             said = {"answer": answer, "tree": tree, "scores": {"em": float(answer == "right")}, "trace": TRACE}
             records.append(Record(id=id, question=id, answers=("right",), **said))
         keep(folder, records, f"run{number}", program=f"p{number}", lm={"name": "simulated/x"})
-    study = Study("many", ShownRuns([folder]), mlflow=mlflow)
+    study = Study(ShownRuns([folder]), mlflow=mlflow)
     shutil.rmtree(folder)
     return study
 

@@ -79,9 +79,13 @@ def test_one_retrieval_then_an_answer(run):
     ]
 
 
-def test_one_retrieval_then_a_chain_of_thought_that_cites(run):
-    reply = {"final_content": "As B says [2], so.", "answer": "Vltava", "sure": "True"}
+@pytest.mark.parametrize(
+    ("sure", "state"), [("True", "read in the passages below"), ("False", "a guess: no passage names it")]
+)
+def test_one_retrieval_then_a_chain_of_thought_that_cites(sure, state, run):
+    reply = {"final_content": "As B says [2], so.", "answer": "Vltava", "sure": sure}
     prediction, (asked,), _ = run("oner-cot", reply, found=SHELF)
+    assert as_text(prediction.tree).splitlines()[1].endswith(f"→ Vltava  ({state})")
     assert (asked.wants, asked.titles) == ("final_content", ("A", "B"))
     assert prediction.final_content == "As B says [1], so."
     assert [passage.id for passage in prediction.references] == ["B"]

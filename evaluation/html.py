@@ -6,13 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..common.text import printable
 from ..metrics import without_marks
 
-STATIC = Path(__file__).with_name("static")
+_PAGES = Path(__file__).parents[1] / "pages"  # only files are taken from that floor: a comparison is written here
+STATIC = _PAGES / "static"
 """The folder of the stylesheet and the scripts, which a page asks for at ``static/``."""
 
 
@@ -34,7 +35,7 @@ def as_html(template: str, *, root: str | None = "/", **values: Any) -> str:
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
     made = Environment(
-        loader=PackageLoader("questree.pages"), autoescape=True, undefined=StrictUndefined, finalize=_shown
+        loader=FileSystemLoader(_PAGES / "templates"), autoescape=True, undefined=StrictUndefined, finalize=_shown
     )
     made.trim_blocks = made.lstrip_blocks = True
     made.filters["without_marks"] = without_marks

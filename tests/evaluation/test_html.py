@@ -6,8 +6,8 @@ import jinja2
 import pytest
 from hostile_text import HOSTILE
 
+from questree.evaluation import html as rendering
 from questree.pages import STATIC, as_html
-from questree.pages import html as rendering
 
 PAGE = """{% extends "base.html" %}
 {% block title %}{{ text }}{% endblock %}
