@@ -101,10 +101,10 @@ class BlendFilter(Program):
     question after what the LM remembers (internal). The LM filters the passages of each; the answer is read from the
     union of the rest. Calls that do not wait for each other run at the same time.
 
-    By default one call answers from the question's own passages, which ends the question if they tell all that it needs,
-    or writes both queries; a query that would be the question again is left out. The passages of all queries are judged
-    together, each once and with a reason, and the LM is not told to forget what it knows: at four calls fewer than
-    ``preset=paper``, it keeps more of the passages that only lead to the answer.
+    By default one call answers from the question's own passages, which ends it if they tell all that it needs, or else
+    writes what both queries are made of; a query that would say nothing new is left out. The passages of all queries
+    are judged together, each once and with a reason, and the LM is not told to forget what it knows: at four to six
+    calls fewer than ``preset=paper``, it keeps more of the passages that only lead to the answer.
 
     Where the paper leaves open, or we differ: a draft adds its content to a query, not what it says that it does not
     know, nor its answer twice. If the filter keeps no passage, none are retrieved in their place, and the LM answers

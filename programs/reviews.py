@@ -100,7 +100,8 @@ class Reviewing(Program):
 
         If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
         paragraphs the LM answers alone. With our review, rejected paragraphs are read as well: those on topic, or
-        all where there are no others. Of a single piece whose facts keep a mark, the answer is told without a call, if it is no long one.
+        all where there are no others. Of a single piece whose facts keep a mark, the answer is told without a call, if
+        it is no long one.
         """
         settings, ours = self.settings, self.settings.expansion == "review"
         pool = evidence_pool(tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import dspy
@@ -18,10 +19,10 @@ from .modules.verdict import Verdict
 from .references import distinct, without_copies
 from .tree import Node
 
-
-_ASKING = {*"who whom whose what which when where how many much name is are was were do does did".split()} | {
-    *"a an the of in on at to for from by with and".split()
-}
+_ASKING = re.compile(
+    r"wh(?:o|om|ose|at|ich|en|ere)|how|many|much|name|is|are|was|were|do|does|did|an|the|of|in|on|at|to|for|from|by|with"
+    r"|and|[a-z]"
+)  # what says nothing of its subject
 
 
 class FilledSearChain(ChainSearch):
@@ -71,13 +72,11 @@ class FilledSearChain(ChainSearch):
 
     def read_before(self, query: str) -> list[Passage]:
         """Return what earlier queries found whose title the query names, and whose text has its other words."""
-        asked = _stems(query) - _ASKING
+        asked = _stems(query)
         return [
             passage
             for passage in self.tree.passages()
-            if passage.title
-            and stands_in(query, passage.title.partition(" (")[0])
-            and asked <= _stems(passage.shown())
+            if passage.title and stands_in(query, passage.title.partition(" (")[0]) and asked <= _stems(passage.shown())
         ]
 
     def help_for(self, verdict: Verdict) -> Help:
@@ -138,5 +137,5 @@ class FilledSearChain(ChainSearch):
 
 
 def _stems(text: str) -> set[str]:
-    """Return the words of a text without the s of a plural or genitive."""
-    return {word if word in _ASKING else word.removesuffix("s") for word in words_in(text)} - {""}
+    """Return the words of a text that say something, without the s of a plural."""
+    return {word.removesuffix("s") for word in words_in(text) if not _ASKING.fullmatch(word)}

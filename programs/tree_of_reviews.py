@@ -31,9 +31,10 @@ class TreeOfReviewsSettings(ReviewingSettings):
         set_pruning: beyond the paper: of paths with the same paragraphs in another order, one is reviewed. So a
             paragraph of the path itself opens none, also without ``repetitive_pruning``.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
-        second_search: beyond the paper: where every paragraph that the question finds is rejected, the first query
-            that a review wrote is searched for, as the question was; and a query that a review wrote at full depth is
-            searched for as well, for the fusion, which reads the best paragraph of it.
+        second_search: beyond the paper: as long as every paragraph is rejected, a query that a review of them wrote is
+            searched for, as the question was, up to as many searches as there are levels; depth first, what two
+            rejected siblings ask for is searched for before the others are reviewed; and a query that a review wrote at
+            full depth is searched for as well, for the fusion, which reads the best paragraph of it.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """

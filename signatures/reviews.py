@@ -21,8 +21,8 @@ class ReviewPath(QuestionInputs):
     facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
     last_adds: bool = dspy.OutputField(desc="true if the last passage gives or confirms one of these facts")
     next_query: str = dspy.OutputField(
-        desc="asks for the first missing fact alone; if that was tried, ask in other words or for the next one; no names "
-        "but those of the question, the facts and the queries tried; empty when none is missing"
+        desc="asks for the first missing fact alone; if that was tried, ask in other words or for the next one; no "
+        "names but those of the question, the facts and the queries tried; empty when none is missing"
     )
     guess: str = dspy.OutputField(
         desc="what an encyclopedia might say of that fact, one or two sentences from memory, only to search with; may "
@@ -126,8 +126,8 @@ class FuseEvidence(QuestionInputs):
 class FuseOrGuess(FuseEvidence):
     """Answer the question from the assertions and the passages that they refer to. Assertions may contradict each
     other: weigh them by their passages, and by what you know. Where there are none, answer from the passages, and from
-    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [2]. What
-    you know, conclude or guess has no mark; say where you guess.
+    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [2].
+    What you know, conclude or guess has no mark; say where you guess.
     """
 
     sure: bool = sure_field()

@@ -158,7 +158,8 @@ STEPS: dict[str, Callable[[AnnotatedLesson], Shown]] = {"CheckStep": _check, "Re
 ANSWERS: dict[str, Callable[[AnnotatedLesson], Shown]] = {
     **dict.fromkeys(("AnswerWithKnowledge", "AnswerOrGuess", "AnswerFromPassages", "FuseParagraphs"), _find),
     **dict.fromkeys(("ReadEvidence", "JudgePassages", "DraftAnswer"), _find),
-    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseOrGuess", "FuseAnalyses", "ReviewPath", "RecallPassage"), _follow),
+    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseOrGuess", "FuseAnalyses"), _follow),
+    **dict.fromkeys(("ReviewPath", "RecallPassage"), _follow),
     **dict.fromkeys(("ReviewParagraphs", "ReviewParagraphsCoT"), _review),
 }
 """What a lesson shows that is whole."""

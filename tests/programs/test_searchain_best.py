@@ -381,8 +381,7 @@ BRODS = Passage(id="b", title="Max Brod", text="Max Brod was born on Haštal Squ
 def test_what_was_read_before_and_is_about_the_query_is_looked_at_before_a_search(
     ask, query, said, found, searched, state
 ):
-    every = {AUTHOR: [KAFKAS]} | found
-    retriever = FoundRetriever(every if found else dict.fromkeys([AUTHOR, *every, *map(filled, [query])], [KAFKAS]))
+    retriever = FoundRetriever({AUTHOR: [KAFKAS], filled(query): [KAFKAS]} | found)
     asked = ask([(AUTHOR, "Franz Kafka", True), (query,)], KAFKA, *said, found=retriever)
     assert asked.queries == [AUTHOR, *[filled(query)] * searched]
     assert asked.prompts[2].count("[1] Franz Kafka | ") == 1
