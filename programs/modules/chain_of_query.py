@@ -171,7 +171,8 @@ class Tracing(StepModule):
 
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
         inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
-        return cited_answer(self.trace, passages, None, belongs, kind, **inputs)
+        answer = cited_answer(self.trace, passages, None, belongs, kind, **inputs)
+        return answer._replace(sure=not told or told[-1].id not in guesses)
 
 
 def guessed(path: list[Node]) -> set[int]:

@@ -306,6 +306,7 @@ def test_what_rests_on_a_guess_is_told_as_a_guess(ask):
     assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "title": None, "support": None, "sure": False}
     assert (second["answer"], second["mark"], second["sure"]) == ("Prague", 1, False)
     assert second["title"] == asked.prediction.passages[-1].title != ""
+    assert asked.prediction.rests_on == "guess"
 
 
 def test_revisions_end_with_the_rounds_and_the_rest_is_looked_up(ask):
