@@ -160,26 +160,12 @@ class BlendFilter(Program):
         )
 
     def blend(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
-        """Return what each query finds (section 3.2), and the answer if the draft ends the question."""
-        return self.draft(question, answer_style) if self.drafts else (self.augment(question, answer_style), None)
+        """Return what each query finds (section 3.2), and the answer if a draft ends the question.
 
-    def draft(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
-        """Return what each query of a draft finds, and its answer if no fact is missing; of several samples, none."""
-        queries, knowledge = self.settings.queries, self.find(question)
-        found: dict[Query, Knowledge] = {"original": knowledge}
-        for _ in range(self.settings.hops):
-            draft = self.query_blending.drafted(question, answer_style, knowledge.passages)
-            if draft.answer and self.settings.samples == 1:
-                return found, draft.answer
-            if draft.external == knowledge.query:
-                break
-            found["external"] = knowledge = self.find(draft.external)
-        if "internal" in queries and draft.internal != draft.external:
-            found["internal"] = self.find(draft.internal)
-        return {query: found[query] for query in queries if query in found} or found, None
-
-    def augment(self, question: str, answer_style: AnswerStyle) -> dict[Query, Knowledge]:
-        """Return what each query finds (section 3.2). The two augmentations run at the same time."""
+        The two augmentations run at the same time.
+        """
+        if self.drafts:
+            return self.draft(question, answer_style)
         queries = self.settings.queries
         found = {} if queries == ("internal",) else {"original": self.find(question)}
         augmentations: dict[Query, Callable[[], Knowledge]] = {
@@ -188,7 +174,22 @@ class BlendFilter(Program):
         }
         augmented = [query for query in queries if query != "original"]
         found |= zip(augmented, run_parallel([augmentations[query] for query in augmented]), strict=True)
-        return {query: found[query] for query in queries}
+        return {query: found[query] for query in queries}, None
+
+    def draft(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
+        """Return what each query of a draft finds, and its answer if no fact is missing; of several samples, none."""
+        queries, knowledge = self.settings.queries, self.find(question)
+        found: dict[Query, Knowledge] = {"original": knowledge}
+        for _ in range(self.settings.hops):
+            told, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
+            if told and self.settings.samples == 1:
+                return found, told
+            if external == knowledge.query:
+                break
+            found["external"] = knowledge = self.find(external)
+        if "internal" in queries and internal != external:
+            found["internal"] = self.find(internal)
+        return {query: found[query] for query in queries if query in found} or found, None
 
     def external(self, question: str, answer_style: AnswerStyle, knowledge: Knowledge) -> Knowledge:
         """Answer from what was found, and retrieve with that answer and the question (external augmentation)."""

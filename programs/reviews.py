@@ -78,7 +78,8 @@ class Reviewing(Program):
         )
         if settings.expansion == "mpc":
             self.missing_paragraph = dspy.Predict(CompleteParagraphs)
-        self.evidence_fusion = EvidenceFusion(settings.fusion, may_guess=settings.preset == "best")
+        guesses = settings.preset == "best" and settings.fusion == "evidence"
+        self.evidence_fusion = EvidenceFusion("guess" if guesses else settings.fusion)
 
     def expand(self, question: str, passages: list[Passage], outcome: ReviewOutcome) -> str | None:
         """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none.

@@ -22,14 +22,13 @@ class BoundedTreeSearch(TreeSearch):
 
     Attributes:
         calls: of the LM that reviews and completions took.
-        proposed: the queries of rejected reviews, each with its parent's id and its guess; those of the last search
-            first.
-        again: the queries of which a search began once more.
+        proposed: the queries of rejected reviews: the number of the search, the parent's id, the query, its guess.
+        again: those of which a search began once more.
     """
 
     def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
         super().__init__(program, tree, answer_style)
-        self.calls, self.proposed, self.again = 0, list[tuple[int | None, str, str | None]](), list[str]()
+        self.calls, self.proposed, self.again = 0, list[tuple[int, int | None, str, str | None]](), list[str]()
 
     def search(self) -> None:
         """Search as the paper does; as long as every path is rejected, begin again with a query that a review wrote."""
@@ -56,24 +55,19 @@ class BoundedTreeSearch(TreeSearch):
         Where a path has led on from there, none is: its own query comes after what they lack.
         """
         led_on = any(node.action not in ("reject", None) for node in self.tree.children(parent))
-        if led_on or not self.settings.second_search or len(self.again) >= self.most_again or self.ended():
+        spent = len(self.again) >= max(1, len(self.widths()) - 1)  # with the first, as many searches as levels
+        if led_on or spent or not self.settings.second_search or self.ended():
             return False
         tried = {normalise(query) for query in [*self.again, *(node.query for node in self.tree.nodes)]}
-        below = None if parent is None else parent.id
-        asked = [(normalise(query), query, guess) for id, query, guess in self.proposed if id == below]
-        count = Counter(name for name, _, _ in asked)
-        query, guess = next(((q, g) for name, q, g in asked if name not in tried and count[name] >= votes), ("", None))
-        if query:
-            earlier, self.proposed = self.proposed, []
-            self.again.append(query)
-            self.search_below(parent, query, guess)
-            self.proposed += earlier
-        return bool(query)
-
-    @property
-    def most_again(self) -> int:
-        """Return how many searches may begin once more: with the first, as many as there are levels."""
-        return max(1, len(self.widths()) - 1)
+        latest_first = sorted(self.proposed, key=lambda one: -one[0])
+        asked = [(query, guess) for _, id, query, guess in latest_first if id == (parent and parent.id)]
+        count = Counter(normalise(query) for query, _ in asked)
+        for query, guess in asked:
+            if normalise(query) not in tried and count[normalise(query)] >= votes:
+                self.again.append(query)
+                self.search_below(parent, query, guess)
+                return True
+        return False
 
     def review(self, nodes: list[Node]) -> list[Node]:
         """Review the paths that end in these nodes, at the same time; return the children that their searches open.
@@ -142,7 +136,7 @@ class BoundedTreeSearch(TreeSearch):
         expanded = visit.action == "search" and visit.ended not in ("full depth", "out of calls")
         self.calls += self.cost(node) if expanded else 1
         if visit.action == "reject" and visit.outcome.next_query:
-            self.proposed.append((node.parent, visit.outcome.next_query, visit.outcome.guess))
+            self.proposed.append((len(self.again), node.parent, visit.outcome.next_query, visit.outcome.guess))
         return super().record(node, visit)
 
     def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:

@@ -41,21 +41,6 @@ _GUESS = re.compile(r"\b(?:guess\w*|perhaps|maybe|may be|might|probabl[ey]|possi
 _CONCLUSION = re.compile(r"(?:(?:so|thus|therefore|hence),? )?the (?:final )?answer is\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What the passages of a question tell of its answer, and two queries for what they lack.
-
-    Attributes:
-        answer: with its facts and their references; None while one is missing, and where no passage names it.
-        external: the question, these facts, and questions for those that are missing.
-        internal: the question, these facts, and what the LM recalls; the external one where that is nothing.
-    """
-
-    answer: CitedAnswer | None
-    external: str
-    internal: str
-
-
 class QueryBlending(StepModule):
     """Augments a question to a query that finds more (section 3.2).
 
@@ -74,8 +59,14 @@ class QueryBlending(StepModule):
             self.answer = dspy.Predict(AnswerWithKnowledge)
             self.recall = dspy.Predict(RecallPassage)
 
-    def drafted(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> Draft:
-        """Return what the passages tell; guesses stand in neither query, an answer that is said to be told does."""
+    def drafted(
+        self, question: str, answer_style: AnswerStyle, passages: list[Passage]
+    ) -> tuple[CitedAnswer | None, str, str]:
+        """Return the answer, if the passages tell all its facts and name it, and two queries for what they lack.
+
+        Both hold the facts that are told, the external one also questions for the others, the internal one what is
+        recalled of them; if that is nothing, both are the same. Guesses stand in neither.
+        """
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
         answer = supported_answer(reply.supported_answer, answer_style)
         piece = Evidence(analysis=reply.facts, answer=answer or "", passages=tuple(shown_of(passages, reply)))
@@ -87,7 +78,7 @@ class QueryBlending(StepModule):
         facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
         external = self.blend(question, f"{facts} {text_or_none(missing) or ''}")
         known = content_of(recalled, guesses=False)
-        return Draft(told, external, self.blend(question, f"{facts} {known}") if known else external)
+        return told, external, self.blend(question, f"{facts} {known}") if known else external
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
         """Return the question with the reasoning and answer that the passages lead to."""

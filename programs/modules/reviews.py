@@ -32,10 +32,11 @@ from .answers import CitedAnswer, cited_answer
 from .step_module import StepModule
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
-_FUSIONS: dict[Fusion, type[dspy.Signature]] = {
+_FUSIONS: dict[Fusion | Literal["guess"], type[dspy.Signature]] = {
     "analysis": FuseAnalyses,
     "paragraph": FuseParagraphs,
     "evidence": FuseEvidence,
+    "guess": FuseOrGuess,
 }
 
 NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None of the passages says where"
@@ -122,13 +123,12 @@ class ParagraphReview(StepModule):
 class EvidenceFusion(StepModule):
     """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12).
 
-    Args:
-        may_guess: whether the LM says if it guesses; only of both.
+    With "guess", from both, and the LM says if it guesses.
     """
 
-    def __init__(self, fusion: Fusion, may_guess: bool = False) -> None:
+    def __init__(self, fusion: Fusion | Literal["guess"]) -> None:
         super().__init__()
-        self.fuse = dspy.Predict(FuseOrGuess if may_guess and fusion == "evidence" else _FUSIONS[fusion])
+        self.fuse = dspy.Predict(_FUSIONS[fusion])
 
     def forward(
         self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]
