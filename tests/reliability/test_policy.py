@@ -19,7 +19,7 @@ def shown(monkeypatch):
 
     def read(*words):
         kind = r"(?:<[^>]+>+|[A-Z]+(?: RANGE)?|\[[\w|-]+\])(?: \[.*?\])?"  # <float> or, of an older typer, FLOAT
-        option = rf"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)?(?: +{kind})? +(\S.*?) *│$"
+        option = rf"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)?(?: +{kind})? +(?:\[x>=\d+\] +)?(\S.*?) *│$"
         lines = re.findall(option, run(*words), re.MULTILINE)
         return {name.replace("-", "_"): text for name, text in lines}
 
