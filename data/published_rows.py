@@ -31,22 +31,28 @@ def hub_rows(task: KnownTask) -> Iterator[tuple[Split, int, Row]]:
 
     hub = task.hub
     if hub is None:
-        raise QuestreeError(f"{task.name} is nowhere to be fetched from.")
+        raise QuestreeError(
+            f"{task.name} is not on the hub. With the files of its authors: questree fetch {task.name} --from FILE "
+            f"({task.files}; {task.source})."
+        )
     for split in reversed(SPLITS):
         if split not in hub.splits:
             continue
         published = hub.splits[split]
-        rows = _loaded(datasets, task, published)
+        rows, references = _loaded(datasets, task, published), dict[str, Any]()
+        if hub.references:
+            found = _loaded(datasets, task, published, hub.references)
+            references = {str(one.get(task.reference_id)): one for one in found}
         if missing := [column for column in hub.columns if column not in rows.column_names]:
             raise QuestreeError(
                 f"{hub.id}, split {published}, lacks the columns {', '.join(missing)}; it has "
                 f"{', '.join(rows.column_names)}. Is this another data set than {task.name}?"
             )
         for number, data in enumerate(rows, start=1):
-            yield split, number, Row(f"{hub.id}, split {published}, row {number}", data)
+            yield split, number, Row(f"{hub.id}, split {published}, row {number}", data, references)
 
 
-def _loaded(datasets: Any, task: KnownTask, published: str) -> Any:
+def _loaded(datasets: Any, task: KnownTask, published: str, config: str | None = None) -> Any:
     hub = task.hub
     assert hub is not None
     options = dict(hub.options)
@@ -54,7 +60,7 @@ def _loaded(datasets: Any, task: KnownTask, published: str) -> Any:
         options["data_files"] = dict(hub.files)
     instead = f"With the files of its authors: questree fetch {task.name} --from FILE ({task.files}; {task.source})."
     try:
-        return datasets.load_dataset(hub.id, hub.config, split=published, revision=hub.revision, **options)
+        return datasets.load_dataset(hub.id, config or hub.config, split=published, revision=hub.revision, **options)
     except datasets.exceptions.DatasetNotFoundError as problem:
         raise QuestreeError(f"There is no {hub.id} at revision {hub.revision} ({problem}). {instead}") from problem
     except Exception as problem:  # of datasets, of the hub's client, of HTTP and of files
@@ -97,7 +103,8 @@ def _order(path: Path) -> tuple[int, str]:
 
 
 def _references(task: KnownTask, path: Path) -> Mapping[str, Any]:
-    if (document := _document(path)) is None:
+    document = _document(path)
+    if document is None or isinstance(document, list):
         rows = [_row(place, data, {}) for place, data in _values(task, path)]
         if bad := next((row for row in rows if isinstance(row, BadRow)), None):
             raise bad

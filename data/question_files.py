@@ -72,6 +72,7 @@ _PUBLISHED = (  # the fields by which rows of the authors' own files are known, 
     ("squad", {"version", "data"}),
     ("squad", {"title", "context", "answers"}),
     ("triviaqa", {"Data"}),
+    ("phantomwiki", {"prolog", "template"}),
 )
 
 

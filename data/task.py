@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from ..common import patterns
 from ..common.errors import QuestreeError
 from ..common.placeholders import fill_in
-from ..metrics import normalise_title, passage_fingerprint, read_label
+from ..metrics import forms, normalise_title, passage_fingerprint, read_label
 from .relations import relation_question
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 _ENDS: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test", 1.0))
 
-Style = Literal["short", "yes-no", "label", "two-label", "long"]
+Style = Literal["short", "yes-no", "label", "two-label", "long", "list"]
 _STYLE_OF_TYPE: dict[str, Style] = {"boolean": "yes-no", "claim": "label", "long": "long", "long-form": "long"}
 
 _LABELS = {"label": ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), "two-label": ("SUPPORTS", "REFUTES")}
@@ -107,7 +107,9 @@ class Question(_Frozen):
     Attributes:
         task: the data set that it comes from.
         question: its words; for fact checking, the claim.
-        answers: any of them is right; the first is the canonical one.
+        answers: any of them is right; the first is the canonical one. Of style ``list`` all are needed, and a file may
+            have a list of spellings in the place of one. Empty: the corpus does not tell it.
+        needed: of style ``list``, each item with its spellings; ``answers`` has the first of each. Follows from them.
         kind: the data set's own type of question (``type`` in a file).
         hops: how many facts it needs; None if the data set does not say.
         gold_titles: of the passages that support the answer.
@@ -121,7 +123,8 @@ class Question(_Frozen):
     id: Text
     task: Text
     question: Text
-    answers: tuple[Text, ...] = Field(min_length=1)
+    answers: tuple[Text, ...]
+    needed: tuple[tuple[Text, ...], ...] = ()
     kind: str | None = Field(default=None, alias="type")
     hops: int | None = Field(default=None, ge=1)
     gold_titles: tuple[Text, ...] = ()
@@ -132,6 +135,34 @@ class Question(_Frozen):
     split: Split
     position: int | None = Field(default=None, ge=1)
     paragraphs: tuple[Paragraph, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_items(cls, given: Any) -> Any:
+        answers = given.get("answers") if isinstance(given, dict) and not given.get("needed") else None
+        if not isinstance(answers, list | tuple):
+            return given
+        if given.get("style") != "list":
+            if any(isinstance(one, list | tuple) for one in answers):
+                raise ValueError("an answer with a list of spellings is for style 'list'")
+            return given
+        needed = [one if isinstance(one, list | tuple) else (one,) for one in answers]
+        for number, item in enumerate(needed, start=1):
+            if not item or not all(str(spelling).strip() for spelling in item):
+                raise ValueError(f"item {number} of the list is empty, or has an empty spelling")
+        return {**given, "answers": [item[0] for item in needed], "needed": needed}
+
+    @model_validator(mode="after")
+    def _items_fit(self) -> Question:
+        known: dict[str, int] = {}
+        for number, item in enumerate(self.needed, start=1):
+            told = frozenset[str]().union(*map(forms, item))
+            if twin := next((known[form] for form in sorted(told) if form in known), None):
+                raise ValueError(f"item {number} of the list, {item[0]!r}, is item {twin} already")
+            known |= dict.fromkeys(told, number)
+        if self.needed and (self.answers_are_regex or self.style != "list"):
+            raise ValueError("the items of a list are texts, and its style is 'list'")
+        return self
 
     @model_validator(mode="after")
     def _answers_fit(self) -> Question:
@@ -147,6 +178,11 @@ class Question(_Frozen):
                 except ValueError as error:
                     raise ValueError(f"answer {answer!r} is no regular expression: {error}") from None
         return self
+
+    @property
+    def items(self) -> tuple[tuple[str, ...], ...]:
+        """Return what an answer has to hold: each item with the spellings of which any is right; none without one."""
+        return self.needed or ((self.answers,) if self.answers else ())
 
     def resolved_steps(self) -> tuple[AnnotatedStep, ...]:
         """Return the steps with the answers of earlier steps filled in; a reference to no earlier answer stays."""
@@ -174,16 +210,18 @@ class Question(_Frozen):
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
-        Inputs are ``question`` and ``answer_style``. `from_example` reads it back.
+        Inputs are ``question`` and ``answer_style``. `from_example` reads it back. Programs know no style ``list`` yet:
+        they are asked in style short, and ``needed`` says that all items count, so that ``list-f1`` scores it.
         """
         import dspy
 
         gold, told = self.known_gold(), self.gold_sentences()
         return dspy.Example(
             question=self.question,
-            answer_style=self.style,
-            answer=self.answers[0],
+            answer_style="short" if self.style == "list" else self.style,
+            answer="; ".join(self.answers if self.needed else self.answers[:1]),
             answers=list(self.answers),
+            **({"needed": [list(item) for item in self.needed]} if self.needed else {}),
             answers_are_regex=self.answers_are_regex,
             id=self.id,
             kind=self.kind,
@@ -201,15 +239,17 @@ class Question(_Frozen):
         Raises:
             ValueError: if a field of the example does not fit.
         """
-        answers = example.get("answers") or [example["answer"]]
+        answers, needed = example.get("answers"), example.get("needed")
+        if not answers and (answers is None or example.get("answer")):
+            answers = [example["answer"]]
         names = ("answers_are_regex", "gold_titles", "gold_passages")
         known = {name: example[name] for name in names if example.get(name)}
         return cls(
             id=str(example.get("id") or example["question"]),
             task="examples",
             question=example["question"],
-            answers=tuple(answers),
-            style=example.get("answer_style") or "short",
+            answers=tuple(needed or answers),
+            style="list" if needed else example.get("answer_style") or "short",
             split="train",
             steps=tuple(example.get("annotated_steps") or ()),
             **known,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -134,8 +135,10 @@ def _written(
     skip_bad: bool,
     on_progress: Callable[[int], None],
 ) -> TaskWriter:
+    references: Mapping[str, Any] = {}
     with task_writer(unfinished, train_limit) as writer:
         for number, (split, position, row) in enumerate(rows, start=1):
+            references = getattr(row, "references", references)
             try:
                 _add(task, writer, split, position, row)
             except BadRow as problem:
@@ -145,6 +148,7 @@ def _written(
                 writer.left_out["bad row"] += 1
             if number % 1000 == 0:
                 on_progress(number)
+        writer.add_passages(task.passages(references))
     if not writer.counts:
         raise QuestreeError(f"There are no questions of {task.name} in it.")
     return writer

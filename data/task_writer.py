@@ -81,9 +81,10 @@ class TaskWriter:
     def _write(self, split: Split, line: str) -> None:
         self._questions.write(line + "\n")
         self.counts[split] += 1
-        self._add_passages(json.loads(line).get("paragraphs", []))
+        self.add_passages(json.loads(line).get("paragraphs", []))
 
-    def _add_passages(self, paragraphs: Iterable[dict[str, Any]]) -> None:
+    def add_passages(self, paragraphs: Iterable[dict[str, Any]]) -> None:
+        """Write those passages that are not there yet."""
         for paragraph in paragraphs:
             title, text = paragraph.get("title") or "", paragraph["text"]
             name = _digest(f"{title}\n{text}")
@@ -96,10 +97,11 @@ class TaskWriter:
 
 
 def _as_written(question: Question, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not empty, the checked ones first."""
+    """Return the fields that are not empty, the checked ones first; answers are kept where there are none."""
     checked = {name: getattr(question, name) for name in _RESERVED}
+    checked["answers"] = [item if len(item) > 1 else item[0] for item in question.needed] or question.answers
     others = {name: value for name, value in fields.items() if name not in _RESERVED}
-    return {name: value for name, value in {**checked, **others}.items() if value not in (None, [], ())}
+    return {n: value for n, value in {**checked, **others}.items() if n == "answers" or value not in (None, [], ())}
 
 
 def _digest(text: str) -> bytes:

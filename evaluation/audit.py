@@ -33,8 +33,9 @@ class AuditedQuestion:
         gold: for each gold passage, whether the corpus has it.
         by_title: whether only the titles of the gold passages are known.
         steps: for each annotated step with an answer to look for, whether that stands in a passage.
-        answer: whether a gold answer stands in a passage; None for questions that are answered with yes or no, a label
-            or a text of their own, which stand nowhere.
+        answer: whether a gold answer stands in a passage, or every item of a list; None for questions that are answered
+            with yes or no, a label or a text of their own, which stand nowhere.
+        absent: whether the task says that the corpus does not tell the answer.
     """
 
     id: str
@@ -42,13 +43,17 @@ class AuditedQuestion:
     by_title: bool
     steps: tuple[bool, ...]
     answer: bool | None
+    absent: bool = False
 
     @property
     def answerable(self) -> bool:
         """Return whether the corpus may answer the question: the answers of its steps, and its own, stand in passages.
 
-        Where there is no such answer to look for, every gold passage must be there.
+        Where there is no such answer to look for, every gold passage must be there. A question without an answer is
+        answered by saying so.
         """
+        if self.absent:
+            return True
         answers = self.steps if self.answer is None else (*self.steps, self.answer)
         return all(answers or self.gold)
 
@@ -67,12 +72,16 @@ class Audit:
     @property
     def shares(self) -> dict[str, Interval]:
         """Return the shares of what stands in the corpus, with Wilson intervals; what nothing is known of is absent."""
+        told = [asked for asked in self.questions if not asked.absent]
         looked = {
             "gold passages": [one for asked in self.questions if not asked.by_title for one in asked.gold],
             "gold passages, by title": [one for asked in self.questions if asked.by_title for one in asked.gold],
-            "answers of steps": [one for asked in self.questions for one in asked.steps],
-            "final answers": [asked.answer for asked in self.questions if asked.answer is not None],
-            "questions that can be answered": [asked.answerable for asked in self.questions],
+            "answers of steps": [one for asked in told for one in asked.steps],
+            "final answers": [asked.answer for asked in told if asked.answer is not None],
+            "questions that can be answered": [asked.answerable for asked in told],
+            "questions without an answer of which a step is missing, too": [
+                not all(asked.steps) for asked in self.questions if asked.absent and asked.steps
+            ],
         }
         return {name: share_interval(sum(found), len(found)) for name, found in looked.items() if found}
 
@@ -88,6 +97,8 @@ def audit(
     """Look once through the corpus of a retriever for the gold passages and the answers of questions.
 
     An answer stands in a passage if its title or text holds it as whole words, as the metric ``answer-recall`` has it.
+    Of a list, every item has to stand in one. Where a task has no answer for a question but its steps, and the answers
+    of all of them stand there, the corpus may tell what the task says that it does not.
     That it stands there says nothing of the fact: a corpus may hold the name and not tell what is asked.
 
     Args:
@@ -174,7 +185,7 @@ class _Looked:
         self.said: set[tuple[str, ...]] = set()
         self.phrases: dict[str, set[tuple[str, ...]]] = {}
         for asked in questions:
-            for answers in _answers(asked):
+            for answers in (*_steps(asked), *_own(asked)):
                 for phrase in filter(None, map(_words, answers)):
                     self.phrases.setdefault(phrase[0], set()).add(phrase)
 
@@ -195,23 +206,27 @@ class _Looked:
         """Return what was found of a question."""
         by_title, own = not asked.known_gold(), _own(asked)
         there = self.titles if by_title else self.found
-        *steps, final = [any(_words(one) in self.said for one in answers) for answers in _answers(asked)]
-        if asked.answers_are_regex:
-            final = not self.matched.isdisjoint(asked.answers)
+        steps, items = ([self._says(one) for one in answers] for answers in (_steps(asked), own))
         gold = tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles))
-        known = final if asked.answers_are_regex or own else None
-        return AuditedQuestion(asked.id, gold, by_title, tuple(steps), known)
+        known = all(items) if items else None
+        if asked.answers_are_regex and asked.answers:
+            known = not self.matched.isdisjoint(asked.answers)
+        return AuditedQuestion(asked.id, gold, by_title, tuple(steps), known, not asked.answers)
+
+    def _says(self, spellings: Sequence[str]) -> bool:
+        return any(_words(one) in self.said for one in spellings)
 
 
-def _answers(asked: Question) -> list[tuple[str, ...]]:
-    """Return what is looked for: the answer of each step that has one, and at last the question's own answers."""
-    steps = answers_in_passages([step.answer for step in asked.steps if step.answer], "short")
-    return [*((step,) for step in steps), _own(asked)]
+def _steps(asked: Question) -> list[list[str]]:
+    """Return the answer of each step that a passage can hold."""
+    return [[one] for one in answers_in_passages([step.answer for step in asked.steps if step.answer], "short")]
 
 
-def _own(asked: Question) -> tuple[str, ...]:
-    """Return the gold answers that a passage can hold."""
-    return () if asked.answers_are_regex else tuple(answers_in_passages(asked.answers, asked.style))
+def _own(asked: Question) -> list[list[str]]:
+    """Return the gold answers that a passage can hold: the spellings of each that is needed."""
+    style = "short" if asked.needed else asked.style
+    items = [] if asked.answers_are_regex else [answers_in_passages(item, style) for item in asked.items]
+    return [item for item in items if item]
 
 
 def _words(text: str) -> tuple[str, ...]:

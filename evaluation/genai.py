@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlflow.genai.datasets import EvaluationDataset
     from mlflow.genai.scorers import Scorer
 
-_GOLD = ("answers_are_regex", "gold_passages", "gold_titles", "gold_sentences")
+_GOLD = ("needed", "answers_are_regex", "gold_passages", "gold_titles", "gold_sentences")
 _PASSAGES = ("references", "passages", "seen")
 
 
@@ -25,11 +25,12 @@ def expectations_of(asked: Any) -> dict[str, Any]:
     """Return the gold side of an example or a record as MLflow's scorers and judges know it.
 
     ``answers`` holds every gold answer. ``expected_response``, the name that MLflow's judges want, is the first; there
-    is none where the answers are regular expressions, or where there are none.
+    is none where the answers are regular expressions or a list, or where there are none.
     """
     answers = list(asked.answers)
     gold = {name: value for name in _GOLD if (value := getattr(asked, name, None))}
-    expected = {} if gold.get("answers_are_regex") or not answers else {"expected_response": answers[0]}
+    several = gold.get("answers_are_regex") or gold.get("needed")
+    expected = {} if several or not answers else {"expected_response": answers[0]}
     return {**expected, "answers": answers, **{name: list(v) if v is not True else v for name, v in gold.items()}}
 
 
@@ -90,11 +91,11 @@ def mlflow_dataset(task: Task | str, split: str = "dev", *, name: str | None = N
 def _example(name: str, inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> dspy.Example:
     """Return a row of MLflow's evaluation as an example of ours."""
     answers = expectations.get("answers") or expectations.get("expected_response")
-    if not answers:
+    if not answers and expectations.get("answers") is None:
         raise QuestreeError(
             f"The scorer {name!r} needs gold answers as expectations: 'answers' or 'expected_response'."
         )
-    answers = [answers] if isinstance(answers, str) else list(answers)
+    answers = [answers] if isinstance(answers, str) else list(answers or ())
     return dspy.Example(**{**inputs, **expectations, "answers": answers})
 
 

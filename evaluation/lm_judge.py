@@ -9,7 +9,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..lm.call import call
-from ..metrics import Gold, Interval, metric, share_interval
+from ..metrics import Gold, Interval, declined, metric, share_interval
 from ..signatures.answers import JudgeAnswer
 from .records import JUDGE, Record
 
@@ -26,20 +26,23 @@ class LMJudge:
         self.judge_answer = dspy.Predict(JudgeAnswer)
 
     def check(self, gold: Gold) -> None:
-        """Raise a `QuestreeError` if the gold answers are regular expressions."""
+        """Raise a `QuestreeError` if the gold answers are regular expressions, or are all needed."""
+        if gold.needed:
+            raise QuestreeError("An LM judges a single answer, and this is a list; leave --judge out for this task.")
         if gold.are_regex:
             raise QuestreeError("An LM cannot judge by regular expressions; leave --judge out for this task.")
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float:
-        """Return 1 or 0; 0 without an LM call where there is no answer.
+        """Return 1 or 0, without an LM call where there is no answer: that is right if the corpus does not tell one.
 
         Raises:
-            QuestreeError: if the gold answers are regular expressions.
+            QuestreeError: if the gold answers are regular expressions, or a list.
             CallFailedError: if the judge gives no usable reply.
         """
-        self.check(Gold.of(example))
-        if not prediction.answer:
-            return 0.0
+        gold = Gold.of(example)
+        self.check(gold)
+        if not prediction.answer or not gold.answers:
+            return float(not gold.answers and declined(prediction))
         with dspy.context(lm=self.lm, trace=None):
             reply = call(
                 self.judge_answer,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import partial
 from math import isfinite
 from typing import Annotated, Any
 
@@ -91,7 +92,8 @@ class Record(BaseModel):
         id: unique in its task.
         inputs: digest of what the program was given.
         gold: digest of the example's other fields, which metrics may look at; likewise.
-        answers: the gold answers.
+        answers: the gold answers; none if the corpus does not tell it.
+        needed: of a question whose answer is a list, each item with its spellings.
         answer_style: the form of the answer.
         answers_are_regex: whether the gold answers are regular expressions.
         references: what ``final_content`` cites: ``[n]`` is ``references[n-1]``.
@@ -120,6 +122,7 @@ class Record(BaseModel):
     inputs: str = ""
     gold: str = ""
     answers: tuple[str, ...] = ()
+    needed: tuple[tuple[str, ...], ...] = ()
     answer_style: str = "short"
     answers_are_regex: bool = False
     answer: str = ""
@@ -143,6 +146,11 @@ class Record(BaseModel):
     kind: str | None = None
     hops: int | None = None
     extras: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def gold_answer(self) -> str:
+        """Return the canonical gold answer, or all items of a list; empty if the corpus does not tell it."""
+        return "; ".join(self.answers if self.needed else self.answers[:1])
 
     @property
     def prediction(self) -> dspy.Prediction:
@@ -191,9 +199,10 @@ def checked_metrics(
     graded = [one for one in listed if hasattr(one, "check")]
     for example in examples if graded else ():
         asked = f"The question {question_id(example)!r}"
-        if not example.get("answers"):
+        if example.get("answers") is None:
             raise QuestreeError(
-                f"{asked} has no gold answers, and {graded[0].name} goes by them: give it a list of texts as `answers`."
+                f"{asked} has no gold answers, and {graded[0].name} goes by them: give it a list of texts as "
+                "`answers`, an empty one where the corpus does not tell it."
             )
         for metric in graded:
             try:
@@ -394,10 +403,11 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
         found["s-precision kept"] = s_precision(kept, wanted)
         found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
         scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
-    answers = answers_in_passages(gold.get("answers", ()), gold.get("answer_style", "short"))
-    if answers and told is not None:
-        are_regex = bool(gold.get("answers_are_regex"))
-        scores |= {f"answer@{k}": float(answer_stands_in(told[:k], answers, are_regex)) for k in CONTEXTS}
+    items, style = gold.get("needed") or [gold.get("answers", ())], gold.get("answer_style", "short")
+    wanted = [answers_in_passages(item, style) for item in items]
+    if all(wanted) and told is not None:
+        of = partial(answer_stands_in, are_regex=bool(gold.get("answers_are_regex")))
+        scores |= {f"answer@{k}": float(all(of(told[:k], item) for item in wanted)) for k in CONTEXTS}
     scores |= {} if tree is None else {"documents": len(tree.passages())}
     scores |= {} if evidence is None else {"evidences": len(evidence)}
     if tree is not None and prediction.get("final_content") is not None:
@@ -437,6 +447,7 @@ def example_fields(example: dspy.Example) -> dict[str, Any]:
         "kind": example.get("kind"),
         "hops": example.get("hops"),
         **{name: tuple(example.get(name) or ()) for name in lists},
+        "needed": tuple(map(tuple, example.get("needed") or ())),
     }
 
 
@@ -445,6 +456,7 @@ def example_of(record: Record) -> dspy.Example:
     names = ("id", "question", "answer_style", "answers", "answers_are_regex", "kind", "hops")
     fields = {name: getattr(record, name) for name in (*names, "gold_titles", "gold_passages", "gold_sentences")}
     lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+    lists |= {"needed": list(map(list, record.needed))} if record.needed else {}
     return dspy.Example(**fields | lists).with_inputs("question", "answer_style")
 
 

@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from .intervals import mean_interval as mean_interval
     from .intervals import paired_interval as paired_interval
     from .intervals import share_interval as share_interval
+    from .lists import count_match as count_match
+    from .lists import declined as declined
+    from .lists import declined_rates as declined_rates
+    from .lists import forms as forms
+    from .lists import list_scores as list_scores
     from .registry import METRICS as METRICS
     from .registry import REGISTRY as REGISTRY
     from .registry import Gold as Gold

@@ -21,12 +21,19 @@ from .answer_scores import (
     yes_no_accuracy,
 )
 from .found_passages import answer_stands_in, f1_of_names, gold_names, names_as
+from .lists import count_match, declined, list_scores
 from .supporting_facts import claimed_facts, fact_scores, gold_facts
 
 
 @dataclass(frozen=True)
 class Gold:
-    """What is scored against: gold answers (or regular expressions), answer style, gold passages and sentences."""
+    """What is scored against: gold answers (or regular expressions), answer style, gold passages and sentences.
+
+    Attributes:
+        answers: any is right, but of style ``list`` all are needed; none if the corpus does not tell it.
+        style: the answer style; ``count`` for a question whose type is that.
+        needed: of style ``list``, each item with its spellings.
+    """
 
     answers: tuple[str, ...]
     are_regex: bool = False
@@ -34,14 +41,27 @@ class Gold:
     passages: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
     sentences: tuple[dict[str, Any], ...] = ()
+    needed: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def items(self) -> tuple[tuple[str, ...], ...]:
+        """Return what an answer has to hold: each item with the spellings of which any is right."""
+        return self.needed or ((self.answers,) if self.answers else ())
 
     @classmethod
     def of(cls, example: Any) -> Gold:
         """Return the gold side of a DSPy example, or of anything with these attributes."""
+        answers, style = tuple(example.answers), getattr(example, "answer_style", "short")
+        needed = tuple(map(tuple, getattr(example, "needed", None) or ()))
+        if style == "list":
+            needed = needed or tuple((one,) for one in answers)
+        elif getattr(example, "kind", None) == "count":
+            style = "count"
         return cls(
-            answers=tuple(example.answers),
+            answers=answers,
             are_regex=bool(getattr(example, "answers_are_regex", False)),
-            style=getattr(example, "answer_style", "short"),
+            style="list" if needed else style,
+            needed=needed,
             passages=tuple(getattr(example, "gold_passages", None) or ()),
             titles=tuple(getattr(example, "gold_titles", None) or ()),
             sentences=tuple(getattr(example, "gold_sentences", None) or ()),
@@ -56,6 +76,17 @@ def _answer(prediction: Any) -> list[Any]:
 def _every_sample(prediction: Any) -> list[Any]:
     """Return the answer and all answers that were sampled, where the prediction has several."""
     return [*_answer(prediction), *(str(one or "") for one in getattr(prediction, "samples", None) or [])]
+
+
+def _items(prediction: Any) -> list[Any]:
+    """Return the answer's items, as one thing to grade; the answer in words where the prediction has no items."""
+    told = getattr(prediction, "answers", None)
+    return _answer(prediction) if told is None else [[str(one) for one in told]]
+
+
+def _itself(prediction: Any) -> list[Any]:
+    """Return the prediction, for a metric that leaves it to another."""
+    return [prediction]
 
 
 def _seen(prediction: Any) -> list[Any]:
@@ -78,6 +109,10 @@ def _whole(gold: Gold) -> float:
     return 1.0
 
 
+def _most(gold: Gold) -> float:
+    return 0.8  # of a list's F1: three of four pass (.86), one of two does not (.67)
+
+
 def _enough(gold: Gold) -> float:
     return 0.6  # of an F1: one word too many beside two right ones passes (.8), one right word of two does not (.5)
 
@@ -88,7 +123,8 @@ class Metric:
 
     Called without a trace it returns the score. With a trace, a teleprompter is choosing demonstrations: it returns
     whether the answer is good enough to learn from. A failed prediction scores 0 and is never good enough;
-    an evaluation counts failures apart.
+    an evaluation counts failures apart. Whatever grades answers gives a question without one 1 if it was declined, as
+    SQuAD 2.0's script does (Rajpurkar et al., ACL 2018).
 
     Attributes:
         name: as registered.
@@ -110,14 +146,14 @@ class Metric:
     @property
     def grades_answers(self) -> bool:
         """Return whether an answer alone, without passages or citations, can be graded."""
-        return self.reads in (_answer, _every_sample)
+        return self.reads in (_answer, _every_sample, _items, _itself)
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
         """Return the score, or with a trace the verdict."""
         return self.score(example, prediction) if trace is None else self.verdict(example, prediction)
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Return a score between 0 and 1; 0 for a failed prediction, or one without an answer.
+        """Return a score between 0 and 1; 0 for a failed prediction, or one without an answer where there is one.
 
         Raises:
             QuestreeError: the question lacks what an answer is graded by.
@@ -126,6 +162,12 @@ class Metric:
         self.check(gold)
         if getattr(prediction, "failure", None) is not None:
             return 0.0
+        if not gold.answers and self.grades_answers:
+            return float(declined(prediction))
+        return self.best(prediction, gold)
+
+    def best(self, prediction: Any, gold: Gold) -> float:
+        """Return the best grade of what is read of a prediction; 0 where that is nothing."""
         return max(float(self.grade(one, gold)) if one else 0.0 for one in self.reads(prediction))
 
     def verdict(self, example: Any, prediction: Any) -> bool:
@@ -167,7 +209,22 @@ def _by_words(
 
 
 def _told(passages: Sequence[Any], gold: Gold) -> bool:
-    return answer_stands_in(passages, gold.answers, gold.are_regex)
+    return all(answer_stands_in(passages, item, gold.are_regex) for item in gold.items)
+
+
+def _check_told(gold: Gold) -> None:
+    if not gold.answers:
+        raise QuestreeError("answer-recall looks for the answer in passages, and the question has none.")
+
+
+def _check_texts(gold: Gold) -> None:
+    if gold.are_regex:
+        raise QuestreeError("Items are compared as texts, and the answers are regular expressions: take em or cover-em.")
+
+
+def _list_score(name: str, given: Any, gold: Gold) -> float:
+    """Return one of `list_scores`."""
+    return list_scores(given, gold.items)[name]
 
 
 def _support_f1(cited: Sequence[Any], gold: Gold) -> float:
@@ -237,6 +294,7 @@ _ALONE = (
         "answer-recall",
         _told,
         reads=_seen,
+        check=_check_told,
         about="Whether a gold answer stands in any passage that was found (Jin et al., 2024, FlashRAG)",
     ),
     Metric(
@@ -248,12 +306,27 @@ _ALONE = (
         about="F1 of the cited passages and the gold ones (Trivedi et al., TACL 2022, MuSiQue)",
     ),
     Metric(
+        "count",
+        lambda answer, gold: count_match(answer, gold.answers),
+        about="Whether the one number in the answer is the right one, by its value (Gong et al., 2025, PhantomWiki)",
+    ),
+    Metric(
         "by-style",
-        lambda answer, gold: metric_for(gold.style).grade(answer, gold),
+        lambda prediction, gold: metric_for(gold.style).best(prediction, gold),
         lambda gold: metric_for(gold.style).threshold(gold),
-        about="Each question by the metric of its own answer style",
+        reads=_itself,
+        about="Each question by the metric of its own answer style; one without an answer by whether it was declined",
     ),
 )
+_OF_LISTS = [
+    Metric(name, partial(_list_score, part), threshold, reads=_items, check=_check_texts, about=about)
+    for name, part, threshold, about in (
+        ("list-f1", "f1", _most, "F1 of the answer's items and the gold ones (Gong et al., 2025, PhantomWiki)"),
+        ("list-precision", "precision", _whole, "The share of the answer's items that are gold ones"),
+        ("list-recall", "recall", _whole, "The share of the gold items that the answer has"),
+        ("complete", "complete", _whole, "Whether the answer has every gold item, and nothing else"),
+    )
+]
 # as BlendFilter's paper scores them (Wang et al., EMNLP 2024, arXiv 2402.11129)
 _OF_SAMPLES = [
     replace(one, name=f"{one.name}-best-sample", reads=_every_sample, about=f"{one.about}: the best of several samples")
@@ -276,7 +349,7 @@ _OF_SENTENCES = [
         "recall": "The share of the supporting sentences that are claimed",
     }.items()
 ]
-METRICS: dict[str, Metric] = {one.name: one for one in (*_ALONE, *_OF_SAMPLES, *_OF_SENTENCES)}
+METRICS: dict[str, Metric] = {one.name: one for one in (*_ALONE, *_OF_LISTS, *_OF_SAMPLES, *_OF_SENTENCES)}
 """Every metric by its name; ``by-style`` scores each question with the metric of its own answer style."""
 
 _OF_STYLE = {
@@ -285,6 +358,8 @@ _OF_STYLE = {
     "label": "label",
     "two-label": "label",
     "long": "rouge-l",
+    "list": "list-f1",
+    "count": "count",
     "mixed": "by-style",
 }
 

@@ -64,17 +64,19 @@ def feedback(
 
 
 def _verdict(example: dspy.Example, answer: Any, right: bool, step: TraceStep | None, full: bool) -> str:
-    gold = example.get("answers") or [example.get("answer")]
+    gold, needed = example.get("answers") or [example.get("answer")], example.get("needed")
+    all_of = (" and " if needed else " or ").join(map(repr, gold))
+    wanted = "to give none: the corpus does not tell it" if example.get("answers") == [] and not any(gold) else all_of
     told = f"The answer {answer!r}" if step is None else f"In the end, the answer {answer!r} to {example.question!r}"
     if right and full:
         return f"{told} is right."
     if right:
-        return f"{told} is good enough, without the full score; right is {' or '.join(map(repr, gold))}."
+        return f"{told} is good enough, without the full score; right is {wanted}."
     if not answer:
-        return f"In the end, {example.question!r} got no answer; right is {' or '.join(map(repr, gold))}."
-    if exact_match(str(answer), list(map(str, gold))):  # the metric asks for more
+        return f"In the end, {example.question!r} got no answer; right is {wanted}."
+    if not needed and exact_match(str(answer), list(map(str, gold))):  # the metric asks for more
         return f"{told} is right, but the metric does not accept what was given."
-    return f"{told} is wrong; right is {' or '.join(map(repr, gold))}."
+    return f"{told} is wrong; right is {wanted}."
 
 
 def _takes_part(step: TraceStep, remark: _Remark, tree: ReasoningTree) -> bool:

@@ -155,7 +155,8 @@ class Verdicts:
         answer = text_or_none(reply.get("answer")) or text_or_none(reply.get("supported_answer"))
         if answer is None or inputs.get("question") != example.question:
             return True
-        if example.get("answer_style") == "short" and not is_right(answer, list(example.get("answers") or [answer])):
+        of_one = example.get("answer_style") == "short" and not example.get("needed")
+        if of_one and not is_right(answer, list(example.get("answers") or [answer])):
             return False
         if not isinstance(self.metric, Metric) or not self.metric.grades_answers:  # a step alone cites nothing
             return True

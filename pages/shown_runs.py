@@ -140,7 +140,7 @@ def _rows(run: StoredRun, name_of: _NameOf) -> dict[str, AnswerLine]:
     evaluation = _evaluation(run)
     rows = {}
     for record in run.records:
-        gold, failed = next(iter(record.answers), ""), record.failure is not None
+        gold, failed = record.gold_answer, record.failure is not None
         worth = _verdict(record, evaluation.metric if evaluation else "")
         falsely = record.retrieval.get("citation_precision", 1.0) < 1
         row = AnswerLine(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)

@@ -54,7 +54,7 @@ class World:
     """
 
     def __init__(self, questions: Iterable[Question]):
-        self.questions = tuple(map(remembered, questions))
+        self.questions = tuple(remembered(one) for one in questions if one.answers)
         self._by_words = {normalise(question.question): question for question in reversed(self.questions)}
         self._facts: dict[str, WorldFact] = {}
         for question in self.questions:

@@ -22,6 +22,7 @@ KNOWN_TASKS: PartsByName[KnownTask] = PartsByName(
         "hotpotqa": ".hotpotqa:HOTPOTQA",
         "hotpotqa-fullwiki": ".hotpotqa:HOTPOTQA_FULLWIKI",
         "musique": ".musique:MUSIQUE",
+        "musique-full": ".musique:MUSIQUE_FULL",
         "2wikimultihopqa": ".twowiki:TWOWIKI",
         "strategyqa": ".strategyqa:STRATEGYQA",
         "hover": ".hover:HOVER",
@@ -40,6 +41,7 @@ KNOWN_TASKS: PartsByName[KnownTask] = PartsByName(
         "bamboogle": ".open_questions:BAMBOOGLE",
         "popqa": ".open_questions:POPQA",
         "frames": ".frames:FRAMES",
+        "phantomwiki": ".phantomwiki:PHANTOMWIKI",
         "recorded": ".bundled:RECORDED",
     },
 )

@@ -72,6 +72,7 @@ class Hub:
         columns: that every split must have.
         splits: our name of each split that has answers, and the published one.
         files: by published split; None leaves it to the repository.
+        references: the configuration that holds what rows refer to, with the same splits; None if there is none.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Hub:
     config: str | None = None
     files: Mapping[str, str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    references: str | None = None
 
     @property
     def pin(self) -> str:
@@ -154,6 +156,7 @@ class KnownTask:
         read: makes a question of a row, or None of a row that is to be passed over.
         references: a part of the names of files that hold what rows refer to, by key; empty if there are none.
         reference_id: the field of their key, where such a file has an object a line.
+        passages: makes passages of what rows refer to, if these are the corpus.
         unpack: takes the rows out of a JSON document that is no list.
         cells: the names of tab-separated columns, by how many there are.
         place: gives the split of a question by the published one (None if no name tells it), its row, its words and
@@ -175,6 +178,7 @@ class KnownTask:
     read: Callable[[Row], Fields | None] | None = None
     references: str = ""
     reference_id: str = "id"
+    passages: Callable[[Mapping[str, Any]], Iterable[Fields]] = lambda references: ()
     unpack: Callable[[Mapping[str, Any]], Iterable[Any] | None] = lambda document: None
     cells: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     place: Callable[[Split | None, Row, str, int], Split] | None = None

@@ -1,18 +1,27 @@
-"""MuSiQue, the answerable part (Trivedi et al., TACL 2022): two to four hops, annotated step by step.
+"""MuSiQue (Trivedi et al., TACL 2022): two to four hops, annotated step by step.
 
 Published as ``musique_ans_v1.0_train.jsonl`` and ``…_dev.jsonl`` (twenty paragraphs a question); the ``full`` files
 hold the same and unanswerable ones, which are passed over. Answers of the test split are hidden: papers score on
 dev. The hub repository is a copy of the authors' files by another user; the authors publish none.
+
+MuSiQue-Full has each question twice under one id: with paragraphs that tell the answer, and with some that do not. Here
+the second has an id of its own, and no answers. That is true of its own paragraphs: a corpus of all of them has what
+its twin holds. `questree audit` counts of how many such questions a step is missing in a corpus, too.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from .base import OWN_PARAGRAPHS, SEARCHAIN_WHOLE, TREE_OF_REVIEWS, BadRow, Fields, Hub, KnownTask, Row, distinct
 
 
 def _read(row: Row) -> Fields | None:
-    if row.data.get("answerable") is False:
-        return None
+    return None if row.data.get("answerable") is False else _read_full(row)
+
+
+def _read_full(row: Row) -> Fields:
+    told = row.data.get("answerable") is not False
     paragraphs = row.records("paragraphs")
     decomposition = row.records("question_decomposition")
     try:
@@ -22,9 +31,9 @@ def _read(row: Row) -> Fields | None:
         raise BadRow(f"{row.place}: a paragraph or a step lacks {error}.") from None
     aliases = row.data.get("answer_aliases")
     return {
-        "id": row.text("id"),
+        "id": row.text("id") if told else f"{row.text('id')}-untold",
         "question": row.text("question"),
-        "answers": distinct([row.text("answer"), *(aliases if isinstance(aliases, list) else [])]),
+        "answers": distinct([row.text("answer"), *(aliases if isinstance(aliases, list) else [])] if told else []),
         "type": row.text("id").partition("__")[0],
         "hops": len(steps) or None,
         "gold_titles": distinct(title for title, _, supporting in shown.values() if supporting),
@@ -52,4 +61,14 @@ MUSIQUE = KnownTask(
     files="musique_ans_v1.0_train.jsonl, musique_ans_v1.0_dev.jsonl",
     read=_read,
     samples={"searchain": SEARCHAIN_WHOLE, "tree-of-reviews": TREE_OF_REVIEWS},
+)
+MUSIQUE_FULL = replace(
+    MUSIQUE,
+    name="musique-full",
+    metric="by-style",
+    sizes={"train": 39_876, "dev": 4_834},
+    hub=None,  # none of which a revision is known
+    files="musique_full_v1.0_train.jsonl, musique_full_v1.0_dev.jsonl",
+    read=_read_full,
+    samples={},
 )

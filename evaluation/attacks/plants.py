@@ -139,6 +139,8 @@ def _target(attack: Attack, example: dspy.Example, pool: Sequence[dspy.Example])
     """
     if attack.kind == "task-irrelevant":
         return _CANARY
+    if not example.answers or example.get("needed"):  # only a single answer can be replaced by another
+        return None
     if attack.kind == "task-relevant":
         backwards = str(example.answers[0])[::-1]
         same = normalise(backwards) == normalise(example.answers[0])
@@ -159,6 +161,7 @@ def wrong_answer(example: dspy.Example, others: Sequence[dspy.Example], seed: in
         right = {read(gold) for gold in example.answers}
         return next((answer for answer in answers if answer not in right), None)
     told = [other for other in others if other.answers and not other.get("answers_are_regex")]
+    told = [other for other in told if not other.get("needed")]
     mine, fitting = _traits(example), list[tuple[int, str]]()
     for other in told:
         if (other.get("answer_style") or "short") == style and _is_wrong(other.answers[0], example):

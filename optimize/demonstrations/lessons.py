@@ -98,7 +98,7 @@ class AnnotatedLesson:
 
 def annotated(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
     """Return those examples that have steps with answers, each of which needs earlier ones alone."""
-    found = [example for example in examples if _is_answered_in_order(example.get("annotated_steps") or [])]
+    found = [example for example in examples if _shows_steps(example)]
     if not found:
         raise QuestreeError(
             f"None of the {len(examples)} training questions has `steps`, the annotated decomposition that "
@@ -108,8 +108,10 @@ def annotated(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
     return found
 
 
-def _is_answered_in_order(steps: Sequence[Mapping[str, Any]]) -> bool:
-    return bool(steps) and all(
+def _shows_steps(example: dspy.Example) -> bool:
+    """Return whether an example has steps in order, which lead to its one answer."""
+    steps: Sequence[Mapping[str, Any]] = example.get("annotated_steps") or []
+    return bool(steps and example.get("answers") != [] and not example.get("needed")) and all(
         step.get("answer") and all(1 <= number <= earlier for number in numbers_in(step["question"]))
         for earlier, step in enumerate(steps)
     )
@@ -150,7 +152,7 @@ def _is_gold(passage: Passage, example: dspy.Example) -> bool:
 def read_lesson(example: dspy.Example, retriever: Retriever | None) -> AnnotatedLesson | None:
     """Return what an annotated example shows; None if it cannot be shown, or there is nothing to find passages with."""
     steps = resolved_steps(example)
-    if retriever is None or not _is_answered_in_order(example.get("annotated_steps") or []):
+    if retriever is None or not _shows_steps(example):
         return None
     asked = [one for one in steps if _is_well_worded(one.question) and is_of_one(one.question, one.support_title or "")]
     found = retriever.batch([f"{step.support_title or ''} {step.question}".strip() for step in asked], _SEARCHED)

@@ -70,14 +70,15 @@ def _examples_from(source: str, splits: list[str], seed: int) -> list[ReadingExa
 
 
 def examples_of(questions: Sequence[Question]) -> list[ReadingExample]:
-    """Return the questions of a task that come with a supporting passage."""
+    """Return the questions of a task that come with an answer and a supporting passage."""
     found = []
     for one in questions:
         passages = [
             (paragraph.is_supporting, Passage(id=f"{one.id}/{place}", title=paragraph.title, text=paragraph.text))
             for place, paragraph in enumerate(one.paragraphs)
         ]
-        if supporting := [passage for supports, passage in passages if supports]:
+        supporting = [passage for supports, passage in passages if supports]
+        if supporting and one.answers:
             holds = [passage for passage in supporting if any(contains(passage.text, each) for each in one.answers)]
             own, regex = (holds or supporting)[0], one.answers_are_regex
             example = ReadingExample(one.id, one.question, one.answers, own, answers_are_regex=regex)
