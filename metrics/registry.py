@@ -288,6 +288,7 @@ _ALONE = (
         "answer-recall@5",
         lambda passages, gold: _told(passages[:5], gold),
         reads=_seen,
+        check=_check_told,
         about="Whether a gold answer stands in the first five passages (Jin et al., 2024, FlashRAG)",
     ),
     Metric(

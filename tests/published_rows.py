@@ -48,6 +48,23 @@ TWOWIKI_ON_THE_HUB = {
     **TWOWIKI,
     **{name: json.dumps(TWOWIKI[name]) for name in ("context", "supporting_facts", "evidences")},
 }
+PHANTOMWIKI = {
+    "id": "pw1",
+    "question": "Who is the friend of Ada Vale?",
+    "answer": ["Bo Ek", "Osmund Vale"],
+    "prolog": {"query": ["friend(Ada Vale, Y_1)"], "answer": "Y_1"},
+    "template": ["Who is", "the friend of", "Ada Vale", "?"],
+    "type": 0,
+    "difficulty": 1,
+}
+PHANTOMWIKI_ARTICLES = [
+    {
+        "title": "Ada Vale",
+        "article": "# Ada Vale\n\n## Friends\nThe friends of Ada Vale are Bo Ek, Osmund Vale.\n\n## Attributes\nShe rows.",
+        "facts": ["friend(Ada Vale, Bo Ek)"],
+    },
+    {"title": "Bo Ek", "article": "# Bo Ek\n\n## Attributes\nThe hobby of Bo Ek is hay.\n", "facts": []},
+]
 STRATEGYQA = {
     "qid": "s1",
     "term": "Larkhall",

@@ -53,6 +53,11 @@ FILES: list[tuple[str, str, object, dict[str, Any]]] = [
     ("popqa", "train.jsonl", rows.POPQA, {"split": "test", "id": "7", "answers": ("Wend", "River Wend")}),
     ("popqa", "test.jsonl", {**rows.POPQA, "possible_answers": json.dumps(["Wend", FLAG, None])},
      {"answers": ("Wend", FLAG)}),
+    ("phantomwiki", "questions.json", [rows.PHANTOMWIKI],
+     {"style": "list", "needed": (("Bo Ek",), ("Osmund Vale",)), "kind": "several", "hops": 1}),
+    ("musique-full", "musique_full_v1.0_dev.jsonl", [rows.MUSIQUE], TWO_HOPS),
+    ("musique-full", "musique_full_v1.0_dev.jsonl", [UNANSWERABLE],
+     {"answers": (), "id": "2hop__1_2-untold", "hops": 2, "kind": "2hop"}),
     ("frames", "train.jsonl", rows.FRAMES, {"split": "test", "gold_titles": ("Low Barge", "Larkhall, Wend")}),
     ("frames", "test.jsonl", {**rows.FRAMES, "wiki_links": str(LINKS)},
      {"gold_titles": ("Low Barge", "Wend, Vale", "Osmund", "Larkhall (town)"), "hops": 4}),
@@ -81,6 +86,7 @@ HUB: dict[str, dict[str, Any]] = {
     "hover": rows.HOVER,
     "popqa": rows.POPQA,
     "frames": rows.FRAMES,
+    "phantomwiki": rows.PHANTOMWIKI,
     "hipporag-musique": rows.MUSIQUE,
     "hipporag-hotpotqa": rows.HOTPOT,
     "hipporag-2wiki": rows.TWOWIKI,
@@ -97,7 +103,8 @@ def fetched(data: Path, published: Callable[..., Path]) -> Callable[[str, str, o
     """The one question of a task that is fetched from one file."""
 
     def fetch(name: str, file: str, content: object) -> Question:
-        fetch_task(name, files=[published(file, content)])
+        beside = [published("articles.json", rows.PHANTOMWIKI_ARTICLES)] if name == "phantomwiki" else []
+        fetch_task(name, files=[published(file, content), *beside])
         return only(name)
 
     return fetch
@@ -114,7 +121,8 @@ def test_a_file_of_the_authors_becomes_a_question_in_its_split(fetched, name, fi
 
 def test_every_task_that_is_fetched_has_such_a_file_and_such_a_row_here() -> None:
     fetchable = {name for name, task in KNOWN_TASKS.items() if task.read}
-    assert {name for name, *_ in FILES} == set(HUB) == fetchable
+    assert {name for name, *_ in FILES} == fetchable
+    assert set(HUB) == {name for name in fetchable if KNOWN_TASKS[name].hub}
 
 
 @pytest.mark.parametrize("name", HUB)
@@ -327,3 +335,53 @@ def test_every_known_task_is_pinned_to_a_commit_has_a_metric_and_says_whom_to_ci
             assert hub.pin
             assert all(re.search(r"\b[0-9a-f]{40}\b", one) for one in hub.pin.split())
             assert set(task.sizes) == set(hub.splits)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "held"),
+    [
+        ("Who is the son of Bo Ek?", [], {"answers": (), "style": "short", "kind": "none"}),
+        ("Who is the son of Bo Ek?", ["Cy Ek"], {"answers": ("Cy Ek",), "style": "short", "kind": "one"}),
+        ("How many sons does Bo Ek have?", ["1"], {"answers": ("1",), "style": "short", "kind": "count"}),
+        ("How many sons does the friend of Bo Ek have?", ["1", "3"], {"style": "list", "kind": "several"}),
+    ],
+)
+def test_a_question_of_an_invented_world_has_one_answer_several_a_count_or_none(fetched, question, answer, held) -> None:
+    read = fetched("phantomwiki", "questions.json", [{**rows.PHANTOMWIKI, "question": question, "answer": answer}])
+    assert {field: getattr(read, field) for field in held} == held
+
+
+def test_the_articles_of_a_world_are_its_corpus(data: Path, published) -> None:
+    files = [published("questions.json", [rows.PHANTOMWIKI]), published("articles.json", rows.PHANTOMWIKI_ARTICLES)]
+    there = fetch_task("phantomwiki", files=files)
+    assert there.manifest.passages == 2
+    ada, bo = map(json.loads, there.corpus.read_text(encoding="utf-8").splitlines())
+    assert ada["title"] == "Ada Vale"
+    assert ada["text"] == "Friends: The friends of Ada Vale are Bo Ek, Osmund Vale. Attributes: She rows."
+    assert bo["text"] == "Attributes: The hobby of Bo Ek is hay."
+    assert load_task("phantomwiki").corpus == there.corpus
+    with pytest.raises(QuestreeError, match=r"give articles\.json beside questions\.json"):
+        fetch_task("phantomwiki", files=files[:1], update=True)
+    with pytest.raises(QuestreeError, match=r"article 'Ada Vale': it lacks 'article'"):
+        fetch_task("phantomwiki", files=[files[0], published("articles.json", [{"title": "Ada Vale"}])], update=True)
+
+
+def test_of_a_pair_one_question_has_no_answer_and_both_are_kept(data: Path, published) -> None:
+    fewer = {**UNANSWERABLE, "paragraphs": rows.MUSIQUE["paragraphs"][::2]}
+    fetch_task("musique-full", files=[published("musique_full_v1.0_dev.jsonl", [rows.MUSIQUE, fewer])])
+    told, untold = sorted(load_task("musique-full").split("dev"), key=lambda one: one.id)
+    assert (told.answers, untold.answers) == (("Wend", "River Wend"), ())
+    assert [step.answer for step in untold.steps] == ["Larkhall", "Wend"]
+    with pytest.raises(QuestreeError, match="musique-full is not on the hub.*--from FILE"):
+        fetch_task("musique-full", update=True)
+
+
+def test_spellings_of_an_item_are_written_as_they_were_given(data: Path, published, monkeypatch) -> None:
+    def read(row: Row) -> dict[str, Any]:
+        answers = ["Ann Lee", ["Bo Ek", "B. Ek"]]
+        return {"id": "q", "question": row.text("question"), "answers": answers, "style": "list"}
+
+    monkeypatch.setitem(task_fetch.KNOWN_TASKS, "nq", replace(KNOWN_TASKS["nq"], style="mixed", read=read))
+    there = fetch_task("nq", files=[published("NQ-open.dev.jsonl", rows.NQ)])
+    assert json.loads(there.questions.read_text(encoding="utf-8"))["answers"] == ["Ann Lee", ["Bo Ek", "B. Ek"]]
+    assert only("nq").items == (("Ann Lee",), ("Bo Ek", "B. Ek"))

@@ -13,6 +13,7 @@ from questree.data import read_questions, split_of
 from questree.data.question_files import _question
 
 GOOD = {"id": "q0", "question": "Who?", "answers": ["Ada"]}
+LIST = {"id": "q1", "question": "Which suppliers deliver both?", "style": "list"}
 
 
 def written(folder: Path, *rows: object, name: str = "own.jsonl") -> Path:
@@ -50,7 +51,15 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
         ({"id": "q1", "question": "Who?"}, r"line 2: answers: Field required"),
         ({"id": "q1", "answers": ["Ada"]}, r"line 2: question: Field required"),
         ({"id": "q1", "question": "Who?", "answers": "Ada"}, r"line 2: answers: a list is needed"),
-        ({**GOOD, "id": "q1", "answers": []}, r"line 2: answers"),
+        ({**GOOD, "id": "q1", "answers": None}, r"line 2: answers"),
+        ({**GOOD, "id": "q1", "answers": [["Ada", "A."]]}, r"line 2: .*list of spellings is for style 'list'"),
+        ({**LIST, "answers": ["Ann", " "]}, r"line 2: .*item 2 of the list is empty"),
+        ({**LIST, "answers": ["Ann", []]}, r"line 2: .*item 2 of the list is empty"),
+        ({**LIST, "answers": [["Ann", ""]]}, r"line 2: .*item 1 of the list is empty, or has an empty spelling"),
+        ({**LIST, "answers": ["Ann", "Bo", "the ann"]}, r"line 2: .*item 3 of the list, 'the ann', is item 1 already"),
+        ({**LIST, "answers": [["Ann", "A. L."], ["Bo", "A. L."]]}, r"line 2: .*item 2 .*, 'Bo', is item 1 already"),
+        ({**LIST, "answers": ["4 March 1998", "1998-03-04"]}, r"line 2: .*item 2 .* is item 1 already"),
+        ({**LIST, "answers": ["Ann"], "answers_are_regex": True}, r"line 2: .*items of a list are texts"),
         ({**GOOD, "id": "q1", "question": " "}, r"line 2: question"),
         ({**GOOD, "id": "q1", "hops": 0}, r"line 2: hops"),
         ({**GOOD, "id": "q1", "split": "validation"}, r"line 2: split"),
@@ -107,6 +116,22 @@ def test_fields_as_other_data_sets_have_them(tmp_path: Path, caplog, row, id, an
     assert read_questions(written(tmp_path, "", {"question": "who?", **row}))[0].id == read.id  # of its words, or given
 
 
+@pytest.mark.parametrize("style", ["short", "yes-no", "label", "long", "list"])
+def test_the_corpus_may_not_tell_an_answer_in_any_style(tmp_path: Path, style: str) -> None:
+    [read] = read_questions(written(tmp_path, {**GOOD, "answers": [], "style": style}))
+    assert (read.answers, read.needed, read.items) == ((), (), ())
+
+
+def test_of_a_list_every_item_is_needed_in_one_of_its_spellings(tmp_path: Path) -> None:
+    lines = [{**LIST, "answers": ["Ann Lee", ["Bo Ek", "B. Ek"]]}, {**GOOD, "answers": ["Ada", "Ada"]}]
+    listed, other = read_questions(written(tmp_path, *lines))
+    assert (listed.answers, listed.items) == (("Ann Lee", "Bo Ek"), (("Ann Lee",), ("Bo Ek", "B. Ek")))
+    assert (other.needed, other.items) == ((), (("Ada", "Ada"),))
+    row = """q,Which?,list,"['Ann Lee', ['Bo Ek', 'B. Ek']]\""""
+    assert read_questions(written(tmp_path, "id,question,style,answers", row, name="own.csv"))[0].items == listed.items
+    assert read_questions(written(tmp_path, {**LIST, "answers": [1907, 1911]}))[0].answers == ("1907", "1911")
+
+
 def test_arrays_csv_and_parquet_are_read_as_lines_are(tmp_path: Path) -> None:
     from pyarrow import parquet, table
 
@@ -125,7 +150,7 @@ def test_arrays_csv_and_parquet_are_read_as_lines_are(tmp_path: Path) -> None:
     ]
     for file in files:
         assert read_questions(file) == expected
-    for name, lines in {"bad.json": ([GOOD, {**GOOD, "answers": []}],), "bad.csv": ("id,question", "a,Who?")}.items():
+    for name, lines in {"bad.json": ([GOOD, {**GOOD, "answers": [""]}],), "bad.csv": ("id,question", "a,Who?")}.items():
         with pytest.raises(QuestreeError, match=rf"{name}, line [12]: answers"):
             read_questions(written(tmp_path, *lines, name=name))
 
@@ -140,6 +165,7 @@ def test_arrays_csv_and_parquet_are_read_as_lines_are(tmp_path: Path) -> None:
         ("musique", published.MUSIQUE),
         ("strategyqa", [published.STRATEGYQA]),
         ("triviaqa", published.TRIVIAQA),
+        ("phantomwiki", [published.PHANTOMWIKI]),  # whose answers are all needed
     ],
 )
 @pytest.mark.parametrize("indent", [None, 1])

@@ -9,6 +9,7 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.data import Question, Style, Task, load_task
 from questree.data.relations import relation_question
+from questree.metrics import Gold
 from questree.signatures import AnswerStyle
 
 
@@ -54,6 +55,38 @@ def test_an_example_has_two_inputs_and_carries_what_metrics_and_demonstrations_n
         "gold_titles": ["Emma"],
         "annotated_steps": [step | {"support_title": None} for step in steps],
     }
+
+
+def test_a_list_is_asked_in_style_short_and_scored_as_a_list() -> None:
+    listed = question(answers=["Ann Lee", ["Bo Ek", "B. Ek"]], style="list")
+    made = listed.to_example()
+    assert made.inputs().toDict() == {"question": "Who?", "answer_style": "short"}
+    assert (made.answer, made.answers) == ("Ann Lee; Bo Ek", ["Ann Lee", "Bo Ek"])
+    assert made.needed == [["Ann Lee"], ["Bo Ek", "B. Ek"]]
+    assert Gold.of(made).style == "list"
+    again = Question.from_example(made)
+    assert (again.style, again.answers, again.items) == ("list", listed.answers, listed.items)
+    assert Question.model_validate(listed.model_dump()) == listed
+
+
+def test_a_question_without_an_answer_is_an_example_without_one() -> None:
+    absent = question(answers=[])
+    made = absent.to_example()
+    assert (made.answer, made.answers, "needed" in made) == ("", [], False)
+    assert Question.from_example(made).answers == ()
+    assert Question.from_example(dspy.Example(question="Who?", answer="Ada", answers=[])).answers == ("Ada",)
+    with pytest.raises(ValueError, match="answers"):
+        Question.from_example(dspy.Example(question="Who?", answer=""))
+
+
+@pytest.mark.parametrize("world", ["easy", "hard"])
+def test_an_invented_world_is_a_task_as_it_is(shared_data, world: str) -> None:
+    task = load_task(shared_data / f"phantomwiki-{world}.jsonl")
+    assert (task.style, task.metric) == ("mixed", "by-style")
+    asked = [one for split in task.questions.values() for one in split]
+    assert all((one.answers == ()) == (one.kind == "none") for one in asked)
+    assert {len(one.needed) > 1 for one in asked if one.kind == "several"} == {True}
+    assert all(len(one.needed) == len(one.answers) * (one.style == "list") for one in asked)
 
 
 def test_data_and_signatures_know_the_same_answer_styles() -> None:

@@ -304,3 +304,20 @@ def test_a_fetch_that_waits_for_another_one_says_so(tmp_path, caplog):
         while "Another process is fetching hotpotqa: waiting" not in caplog.text:
             assert waiting.is_alive()
     waiting.join()
+
+
+def test_the_passages_of_a_task_come_from_their_own_configuration_of_the_hub(monkeypatch, data: Path) -> None:
+    from datasets import Dataset
+
+    asked = []
+
+    def load(id: str, config: str, **options: Any) -> Any:
+        asked.append((id, config, options))
+        return Dataset.from_list([rows.PHANTOMWIKI] if config == "question-answer" else rows.PHANTOMWIKI_ARTICLES)
+
+    monkeypatch.setattr("datasets.load_dataset", load)
+    there = fetch_task("phantomwiki")
+    pinned = {"split": "depth_20_size_500_seed_1", "revision": "9369f9c64655f4e8146afee75ae5d3e3a95d7df5"}
+    world = "kilian-group/phantom-wiki-v1"
+    assert asked == [(world, "question-answer", pinned), (world, "text-corpus", pinned)]
+    assert (there.manifest.counts, there.manifest.passages) == ({"dev": 1}, 2)
