@@ -24,9 +24,10 @@ logger = logging.getLogger(__name__)
 def read_questions(path: Path) -> list[Question]:
     """Return the questions of a file, in its order: JSON lines, a JSON array, CSV with a header, or Parquet.
 
-    A line needs ``question`` and ``answers`` (or ``answer``, or FlashRAG's ``golden_answers``); ``id`` follows from the
-    words if it is absent, ``task`` is the file's name then, and ``style`` follows from the task or the ``type``. If no
-    line has a ``split``, `split_of` gives each question its own.
+    A line needs ``question`` and ``answers`` (or ``answer``, or FlashRAG's ``golden_answers``); none, ``[]``, where the
+    corpus does not tell it. Of style ``list`` all are needed, and one of several spellings is a list of them. ``id``
+    follows from the words if it is absent, ``task`` is the file's name then, and ``style`` follows from the task or the
+    ``type``. If no line has a ``split``, `split_of` gives each question its own.
 
     Raises:
         QuestreeError: if the file cannot be read, is empty, names an id twice, gives a split to some
@@ -166,7 +167,7 @@ def _question(row: dict[str, Any], path: Path, number: int) -> Question:
     if known and isinstance(asked, str):
         asked = known.readable(asked)
     defaults = {"id": words_id(task, str(asked)), "task": task, "style": of_task, "split": split_of(task, str(asked))}
-    given = {**row, "question": asked}
+    given = {**row, "question": asked, "needed": None}  # it follows from the answers
     try:
         return Question.model_validate({**defaults, **{k: v for k, v in given.items() if v is not None}})
     except ValidationError as error:

@@ -127,6 +127,7 @@ def test_of_a_list_every_item_is_needed_in_one_of_its_spellings(tmp_path: Path) 
     listed, other = read_questions(written(tmp_path, *lines))
     assert (listed.answers, listed.items) == (("Ann Lee", "Bo Ek"), (("Ann Lee",), ("Bo Ek", "B. Ek")))
     assert (other.needed, other.items) == ((), (("Ada", "Ada"),))
+    assert read_questions(written(tmp_path, {**GOOD, "needed": "a field of somebody's own"}))[0].needed == ()
     row = """q,Which?,list,"['Ann Lee', ['Bo Ek', 'B. Ek']]\""""
     assert read_questions(written(tmp_path, "id,question,style,answers", row, name="own.csv"))[0].items == listed.items
     assert read_questions(written(tmp_path, {**LIST, "answers": [1907, 1911]}))[0].answers == ("1907", "1911")

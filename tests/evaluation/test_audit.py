@@ -78,10 +78,30 @@ def test_answers_and_gold_passages_are_found_as_the_metrics_find_them():
         ({"answers": ["Yes"], "gold_titles": ["Franz Kafka"]}, True),  # as HotpotQA's comparisons are
         ({"answers": ["no"], "gold_titles": ["Max Brod"]}, False),
         ({"gold_titles": ["Max Brod"]}, True),  # another passage may tell it
+        ({"answers": ["Berlin", ["Praha", "Prague"]], "style": "list"}, True),
+        ({"answers": ["Berlin", "Vienna"], "style": "list"}, False),
+        ({"answers": []}, True),  # by saying so
+        ({"answers": [], "gold_titles": ["Max Brod"], "steps": [{"question": "Who?", "answer": "Max Brod"}]}, True),
+        ({"answers": [], "answers_are_regex": True}, True),
     ],
 )
 def test_a_question_cannot_be_answered_whose_answers_stand_nowhere(fields, can):
     assert standing(asked(**fields), KAFKA, OTHER).answerable == can
+
+
+def test_questions_without_an_answer_are_counted_apart_and_by_what_their_steps_lack():
+    steps = {"answers": [], "steps": [{"question": "Who?", "answer": "Kafka"}, {"question": "Where?", "answer": "x"}]}
+    told = {"answers": [], "steps": [{"question": "Where?", "answer": "Prague"}]}
+    questions = [asked(), asked(id="a", answers=[]), asked(id="b", **steps), asked(id="c", **told)]
+    found = audit(questions, Corpus([KAFKA]))
+    assert [one.absent for one in found.questions] == [False, True, True, True]
+    assert found.unanswerable == ()
+    shares = {name: (share.mean, share.n) for name, share in found.shares.items()}
+    assert shares == {
+        "final answers": (1.0, 1),
+        "questions that can be answered": (1.0, 1),
+        "questions without an answer of which a step is missing, too": (0.5, 2),
+    }
 
 
 def test_gold_passages_are_told_apart_where_they_are_known():

@@ -118,3 +118,13 @@ def test_gold_answers_that_are_patterns_are_no_expected_response():
     example = dspy.Example(answers=["Lif+ey"], answers_are_regex=True, gold_passages=["1"], gold_titles=[])
     assert expectations_of(example) == {"answers": ["Lif+ey"], "answers_are_regex": True, "gold_passages": ["1"]}
     assert expectations_of(dspy.Example(answers=[])) == {"answers": []}
+
+
+def test_a_list_and_an_absent_answer_are_scored_as_what_they_are():
+    listed = dspy.Example(answers=["Ann Lee", "Bo Ek"], needed=[["Ann Lee", "Ann"], ["Bo Ek"]])
+    expected = expectations_of(listed)
+    assert expected == {"answers": ["Ann Lee", "Bo Ek"], "needed": [["Ann Lee", "Ann"], ["Bo Ek"]]}
+    score = questree.mlflow_scorer("complete")
+    assert [score(inputs={"question": "q"}, outputs=one, expectations=expected) for one in ("Bo Ek, Ann", "Ann")] == [1, 0]
+    none = [score(inputs={"question": "q"}, outputs=one, expectations={"answers": []}) for one in ("", "Ann")]
+    assert none == [1.0, 0.0]

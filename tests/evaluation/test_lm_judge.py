@@ -121,3 +121,12 @@ def test_patterns_are_not_judged():
     with pytest.raises(QuestreeError, match="'a' cannot be scored: An LM cannot judge by regular expressions"):
         evaluate(program, [example("a", "say it", answers_are_regex=True)], [right, judge])
     assert program.asked == []
+
+
+def test_a_list_is_not_judged_and_without_an_answer_no_lm_is_asked():
+    judge, engine = judging()
+    with pytest.raises(QuestreeError, match=r"'l' cannot be scored: An LM judges a single answer, and this is a list"):
+        evaluate(Parrot(), [example("l", "say Ann", ("Ann", "Bo"), needed=[["Ann"], ["Bo"]])], [right, judge])
+    absent = example("a", "say it", ())
+    assert [judge(absent, dspy.Prediction(answer=answer)) for answer in ("", "it")] == [1.0, 0.0]
+    assert engine.prompts == []

@@ -11,7 +11,7 @@ from run_files import change, rows
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.kept_run import begin
-from questree.evaluation.records import MetricError, Record, score
+from questree.evaluation.records import MetricError, Record, example_of, retrieval_scores, score
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
 from questree.evaluation.stored_runs import read_records
@@ -90,12 +90,36 @@ def test_metrics_that_cannot_score_are_told_before_anything_is_asked(metrics, sa
         ask(Silent(), QUESTIONS, metrics)
 
 
-@pytest.mark.parametrize("answers", [{}, {"answers": []}])
+@pytest.mark.parametrize("answers", [{}, {"answers": None}])
 def test_questions_without_gold_answers_are_told_before_anything_is_asked(answers):
     bare = dspy.Example(id="bare", question="say what", **answers).with_inputs("question")
     with pytest.raises(QuestreeError, match=r"'bare' has no gold answers, and f1 goes by them.*`answers`"):
         evaluate(Silent(), [RIGHT, bare], [length, metric("f1")])
     assert evaluate(Parrot(), [bare], length).score.mean == 4.0
+
+
+def test_lists_and_absent_answers_are_scored_and_stored_with_their_gold(tmp_path):
+    listed = example("l", "say Ann", ("Ann Lee", "Bo Ek"), needed=[["Ann Lee", "Ann"], ["Bo Ek"]])
+    absent = example("none", "say something", ())
+    found = evaluate(Parrot(), [RIGHT, listed, absent], [metric("by-style"), metric("complete")], out=tmp_path)
+    assert [record.scores["by-style"] for record in found.records] == [1.0, pytest.approx(2 / 3), 0.0]
+    [_, stored, none] = read_records(tmp_path)
+    assert (stored.needed, stored.gold_answer) == ((("Ann Lee", "Ann"), ("Bo Ek",)), "Ann Lee; Bo Ek")
+    assert (none.answers, none.gold_answer) == ((), "")
+    again = evaluate(Silent(), [RIGHT, listed, absent], metric("list-recall"), out=tmp_path)
+    assert [record.scores["list-recall"] for record in again.records] == [1.0, 0.5, 0.0]
+    assert example_of(stored).needed == [["Ann Lee", "Ann"], ["Bo Ek"]]
+
+
+def test_every_item_of_a_list_has_to_stand_in_what_was_found():
+    seen = [Passage(id="1", title="Ann", text="A crane."), Passage(id="2", title="Bo Ek", text="A mill.")]
+    gold = {"answers": ("Ann Lee", "Bo Ek"), "answer_style": "short"}
+    whole = {**gold, "needed": (("Ann Lee", "Ann"), ("Bo Ek",))}
+    for told, right in ((seen, 1.0), (seen[:1], 0.0)):
+        prediction = dspy.Prediction(answer="Bo Ek", passages=told, seen=told)
+        assert retrieval_scores(prediction, whole)["answer@5"] == right
+    assert retrieval_scores(prediction, {**gold, "answers": ("Ann",)})["answer@5"] == 1.0
+    assert "answer@5" not in retrieval_scores(prediction, {**gold, "answers": ()})
 
 
 @pytest.mark.parametrize("name", ["support-f1", "sp-f1"])

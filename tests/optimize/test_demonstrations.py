@@ -198,6 +198,14 @@ def test_what_cannot_be_said_rightly_is_not_shown(steps, mini):
     assert read_lesson(mini.train[0].copy(annotated_steps=steps), mini.index) is None
 
 
+@pytest.mark.parametrize("gold", [{"answers": [], "answer": ""}, {"answers": ["x", "y"], "needed": [["x"], ["y"]]}])
+def test_steps_that_lead_to_no_single_answer_are_not_shown(gold, mini):
+    assert read_lesson(mini.train[2].copy(**gold), mini.index) is None
+    assert read_lesson(mini.train[2], mini.index) is not None
+    with pytest.raises(QuestreeError, match="None of the 1 training questions"):
+        annotated([mini.train[2].copy(**gold)])
+
+
 def test_a_question_that_ends_with_the_last_fact_of_one_that_is_asked_is_left_out():
     def example(question, **fields):
         return dspy.Example(question=question, **fields)

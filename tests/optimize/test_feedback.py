@@ -127,6 +127,19 @@ def test_the_verdict_is_told_in_words(given, right, full, said):
     assert feedback(EXAMPLE, prediction, right=right, full=full).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer", "said"),
+    [
+        ({"answers": ["Po", "Elbe"], "needed": [["Po"], ["Elbe"]]}, "Po", "is wrong; right is 'Po' and 'Elbe'."),
+        ({"answers": ["Po", "Elbe"]}, "Oder", "is wrong; right is 'Po' or 'Elbe'."),
+        ({"answers": [], "answer": ""}, "Po", "is wrong; right is to give none: the corpus does not tell it."),
+    ],
+)
+def test_a_list_needs_all_and_an_absent_answer_is_called_so(gold, answer, said):
+    example = dspy.Example(question="q", **gold)
+    assert feedback(example, answered(None, answer=answer), right=False).startswith(f"The answer {answer!r} {said}")
+
+
 def test_a_needed_passage_that_was_turned_away_is_told():
     tree = grown({"query": "Who wrote it?", "source": "passage", "passage": NOVEL, "ended": "rejected"})
     assert "The passage 'The Metamorphosis', which the answer needs, was rejected." in told(tree)

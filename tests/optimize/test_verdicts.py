@@ -52,6 +52,14 @@ def test_questions_in_turn_show_each_kind_of_review_and_none_that_contradicts_th
     assert shown == [REJECTS, SEARCHES, ACCEPTS]
 
 
+def test_a_step_that_lists_all_is_right_and_one_that_gives_a_part_is_not():
+    listed = dspy.Example(question="q", answer_style="short", answers=["Po", "Elbe"], needed=[["Po"], ["Elbe"]])
+    given = Verdicts(metric("by-style"))
+    for answer, right in (("Elbe and Po", True), ("Po", False)):
+        _, inputs, reply = FUSES
+        assert given._answers_right((None, inputs, {**reply, "answer": answer}), listed) is right
+
+
 def test_only_a_good_prediction_teaches(verdicts):
     trace = [REJECTS, ACCEPTS]
     assert not verdicts(EXAMPLE, dspy.Prediction(answer="wrong"), trace)

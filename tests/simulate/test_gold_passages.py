@@ -47,6 +47,13 @@ def test_where_a_prompt_cannot_show_which_passage_is_gold_the_title_stands_for_i
     assert mind.fingerprint == Mind(World([BY_TITLE]), SURE).fingerprint  # stored runs go on
 
 
+def test_a_world_is_of_questions_with_answers_and_its_fingerprint_is_what_it_was() -> None:
+    absent = RIVER.model_copy(update={"id": "absent", "question": "Who knows?", "answers": ()})
+    assert World([absent]).questions == ()
+    plain = Question(id="q", task="t", question="Who?", answers=("Ada",), style="short", split="train")
+    assert World([plain, absent]).fingerprint == "377fc575e3c97bcc"  # stored runs go on
+
+
 def test_a_whole_question_is_read_when_all_of_its_gold_passages_are_there() -> None:
     bare = BY_PARAGRAPH.model_copy(update={"steps": ()})
     asked = Asked(Mind(World([bare]), SURE), Prompt("chat", bare.question, values={"question": bare.question}))

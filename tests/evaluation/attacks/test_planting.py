@@ -26,6 +26,16 @@ def test_a_target_is_wrong_and_of_the_same_sort():
     assert wrong_answer(FIRST.to_example(), [FIRST.to_example()], seed=0) is None
 
 
+def test_only_a_single_answer_has_a_target_and_is_one(bm25):
+    listed = dspy.Example(question="Which rivers?", answers=["Po", "Elbe"], needed=[["Po"], ["Elbe"]], id="l")
+    absent = dspy.Example(question="Which river?", answers=[], id="a")
+    one = dspy.Example(question="Which river?", answers=["Oder"], id="o")
+    assert wrong_answer(one, [listed, absent, one], seed=0) is None
+    for kind in ("poison", "task-relevant"):
+        assert plants_for(Attack(kind, 1), [listed, absent], [listed, absent, one], bm25) == []
+    assert plants_for(Attack("task-irrelevant", 1), [absent], [one], bm25) != []
+
+
 @pytest.mark.parametrize(
     ("gold", "style", "target"),
     [

@@ -59,6 +59,11 @@ def test_every_form_gives_the_question_with_the_passage_that_answers_it(tmp_path
     assert all("basin" not in negative.text for negative in example.negatives)
 
 
+def test_a_question_without_an_answer_shows_no_passage_that_answers_it(tmp_path):
+    (example,) = reading_examples(jsonl(tmp_path, [own(), own(1, question="Who?", answers=[])]), "train")
+    assert example.id == "q0"
+
+
 def test_negatives_that_come_with_a_question_are_kept_unless_they_hold_the_answer(tmp_path):
     for file in (jsonl(tmp_path, [own()]), dpr(tmp_path)):
         (example,) = reading_examples(file, "train,dev,test")
