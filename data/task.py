@@ -142,27 +142,15 @@ class Question(_Frozen):
         answers = given.get("answers") if isinstance(given, dict) and not given.get("needed") else None
         if not isinstance(answers, list | tuple):
             return given
+        needed = [tuple(one) if isinstance(one, list | tuple) else (one,) for one in answers]
         if given.get("style") != "list":
             if any(isinstance(one, list | tuple) for one in answers):
                 raise ValueError("an answer with a list of spellings is for style 'list'")
             return given
-        needed = [one if isinstance(one, list | tuple) else (one,) for one in answers]
-        for number, item in enumerate(needed, start=1):
-            if not item or not all(str(spelling).strip() for spelling in item):
-                raise ValueError(f"item {number} of the list is empty, or has an empty spelling")
+        if given.get("answers_are_regex"):
+            raise ValueError("the items of a list are texts, and no regular expressions")
+        _check_items(needed)
         return {**given, "answers": [item[0] for item in needed], "needed": needed}
-
-    @model_validator(mode="after")
-    def _items_fit(self) -> Question:
-        known: dict[str, int] = {}
-        for number, item in enumerate(self.needed, start=1):
-            told = frozenset[str]().union(*map(forms, item))
-            if twin := next((known[form] for form in sorted(told) if form in known), None):
-                raise ValueError(f"item {number} of the list, {item[0]!r}, is item {twin} already")
-            known |= dict.fromkeys(told, number)
-        if self.needed and (self.answers_are_regex or self.style != "list"):
-            raise ValueError("the items of a list are texts, and its style is 'list'")
-        return self
 
     @model_validator(mode="after")
     def _answers_fit(self) -> Question:
@@ -254,6 +242,17 @@ class Question(_Frozen):
             steps=tuple(example.get("annotated_steps") or ()),
             **known,
         )
+
+
+def _check_items(needed: Sequence[tuple[object, ...]]) -> None:
+    known: dict[str, int] = {}
+    for number, item in enumerate(needed, start=1):
+        if not all(str(spelling).strip() for spelling in item or ("",)):
+            raise ValueError(f"item {number} of the list is empty, or has an empty spelling")
+        told = {form for spelling in item for form in forms(str(spelling))}
+        if twin := next((known[form] for form in sorted(told) if form in known), None):
+            raise ValueError(f"item {number} of the list, {item[0]!r}, is item {twin} already")
+        known |= dict.fromkeys(told, number)
 
 
 def resolved_steps(example: Any) -> tuple[AnnotatedStep, ...]:

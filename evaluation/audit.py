@@ -79,7 +79,7 @@ class Audit:
             "answers of steps": [one for asked in told for one in asked.steps],
             "final answers": [asked.answer for asked in told if asked.answer is not None],
             "questions that can be answered": [asked.answerable for asked in told],
-            "questions without an answer of which a step is missing, too": [
+            "questions without an answer that lack a step": [
                 not all(asked.steps) for asked in self.questions if asked.absent and asked.steps
             ],
         }

@@ -219,7 +219,7 @@ def _check_told(gold: Gold) -> None:
 
 def _check_texts(gold: Gold) -> None:
     if gold.are_regex:
-        raise QuestreeError("Items are compared as texts, and the answers are regular expressions: take em or cover-em.")
+        raise QuestreeError("Items are compared as texts, and the answers are regular expressions: take cover-em.")
 
 
 def _list_score(name: str, given: Any, gold: Gold) -> float:

@@ -60,7 +60,7 @@ PHANTOMWIKI = {
 PHANTOMWIKI_ARTICLES = [
     {
         "title": "Ada Vale",
-        "article": "# Ada Vale\n\n## Friends\nThe friends of Ada Vale are Bo Ek, Osmund Vale.\n\n## Attributes\nShe rows.",
+        "article": "# Ada Vale\n\n## Friends\nThe friends of Ada Vale are Bo Ek, Osmund Vale.\n\n## Work\nShe rows.",
         "facts": ["friend(Ada Vale, Bo Ek)"],
     },
     {"title": "Bo Ek", "article": "# Bo Ek\n\n## Attributes\nThe hobby of Bo Ek is hay.\n", "facts": []},

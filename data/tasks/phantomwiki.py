@@ -36,9 +36,9 @@ def _passages(articles: Mapping[str, Any]) -> Iterator[Fields]:
     if not articles:
         raise BadRow("phantomwiki is answered from its articles: give articles.json beside questions.json.")
     for title, article in articles.items():
-        lines = [line.strip() for line in Row(f"article {title!r}", article).text("article").splitlines() if line.strip()]
-        told = [_HEADING.sub(r"\1:", line) for line in lines]
-        yield {"title": title, "text": " ".join(line for line in told if line != f"{title}:")}
+        lines = Row(f"article {title!r}", article).text("article").splitlines()
+        told = [_HEADING.sub(r"\1:", line.strip()) for line in lines]
+        yield {"title": title, "text": " ".join(line for line in told if line not in ("", f"{title}:"))}
 
 
 PHANTOMWIKI = KnownTask(

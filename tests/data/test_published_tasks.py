@@ -346,7 +346,7 @@ def test_every_known_task_is_pinned_to_a_commit_has_a_metric_and_says_whom_to_ci
         ("How many sons does the friend of Bo Ek have?", ["1", "3"], {"style": "list", "kind": "several"}),
     ],
 )
-def test_a_question_of_an_invented_world_has_one_answer_several_a_count_or_none(fetched, question, answer, held) -> None:
+def test_an_invented_world_asks_for_one_answer_several_a_count_or_none(fetched, question, answer, held) -> None:
     read = fetched("phantomwiki", "questions.json", [{**rows.PHANTOMWIKI, "question": question, "answer": answer}])
     assert {field: getattr(read, field) for field in held} == held
 
@@ -357,7 +357,7 @@ def test_the_articles_of_a_world_are_its_corpus(data: Path, published) -> None:
     assert there.manifest.passages == 2
     ada, bo = map(json.loads, there.corpus.read_text(encoding="utf-8").splitlines())
     assert ada["title"] == "Ada Vale"
-    assert ada["text"] == "Friends: The friends of Ada Vale are Bo Ek, Osmund Vale. Attributes: She rows."
+    assert ada["text"] == "Friends: The friends of Ada Vale are Bo Ek, Osmund Vale. Work: She rows."
     assert bo["text"] == "Attributes: The hobby of Bo Ek is hay."
     assert load_task("phantomwiki").corpus == there.corpus
     with pytest.raises(QuestreeError, match=r"give articles\.json beside questions\.json"):
@@ -372,7 +372,7 @@ def test_of_a_pair_one_question_has_no_answer_and_both_are_kept(data: Path, publ
     told, untold = sorted(load_task("musique-full").split("dev"), key=lambda one: one.id)
     assert (told.answers, untold.answers) == (("Wend", "River Wend"), ())
     assert [step.answer for step in untold.steps] == ["Larkhall", "Wend"]
-    with pytest.raises(QuestreeError, match="musique-full is not on the hub.*--from FILE"):
+    with pytest.raises(QuestreeError, match=r"musique-full is not on the hub.*--from FILE"):
         fetch_task("musique-full", update=True)
 
 

@@ -59,7 +59,10 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
         ({**LIST, "answers": ["Ann", "Bo", "the ann"]}, r"line 2: .*item 3 of the list, 'the ann', is item 1 already"),
         ({**LIST, "answers": [["Ann", "A. L."], ["Bo", "A. L."]]}, r"line 2: .*item 2 .*, 'Bo', is item 1 already"),
         ({**LIST, "answers": ["4 March 1998", "1998-03-04"]}, r"line 2: .*item 2 .* is item 1 already"),
-        ({**LIST, "answers": ["Ann"], "answers_are_regex": True}, r"line 2: .*items of a list are texts"),
+        (
+            {**LIST, "answers": ["Ann"], "answers_are_regex": True},
+            r"line 2: .*items of a list are texts, and no regular",
+        ),
         ({**GOOD, "id": "q1", "question": " "}, r"line 2: question"),
         ({**GOOD, "id": "q1", "hops": 0}, r"line 2: hops"),
         ({**GOOD, "id": "q1", "split": "validation"}, r"line 2: split"),

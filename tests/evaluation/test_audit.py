@@ -100,7 +100,7 @@ def test_questions_without_an_answer_are_counted_apart_and_by_what_their_steps_l
     assert shares == {
         "final answers": (1.0, 1),
         "questions that can be answered": (1.0, 1),
-        "questions without an answer of which a step is missing, too": (0.5, 2),
+        "questions without an answer that lack a step": (0.5, 2),
     }
 
 

@@ -125,6 +125,7 @@ def test_a_list_and_an_absent_answer_are_scored_as_what_they_are():
     expected = expectations_of(listed)
     assert expected == {"answers": ["Ann Lee", "Bo Ek"], "needed": [["Ann Lee", "Ann"], ["Bo Ek"]]}
     score = questree.mlflow_scorer("complete")
-    assert [score(inputs={"question": "q"}, outputs=one, expectations=expected) for one in ("Bo Ek, Ann", "Ann")] == [1, 0]
+    scores = [score(inputs={"question": "q"}, outputs=one, expectations=expected) for one in ("Bo Ek, Ann", "Ann")]
+    assert scores == [1.0, 0.0]
     none = [score(inputs={"question": "q"}, outputs=one, expectations={"answers": []}) for one in ("", "Ann")]
     assert none == [1.0, 0.0]

@@ -115,9 +115,9 @@ def test_every_item_of_a_list_has_to_stand_in_what_was_found():
     seen = [Passage(id="1", title="Ann", text="A crane."), Passage(id="2", title="Bo Ek", text="A mill.")]
     gold = {"answers": ("Ann Lee", "Bo Ek"), "answer_style": "short"}
     whole = {**gold, "needed": (("Ann Lee", "Ann"), ("Bo Ek",))}
-    for told, right in ((seen, 1.0), (seen[:1], 0.0)):
+    for told, share in ((seen, 1.0), (seen[:1], 0.0)):
         prediction = dspy.Prediction(answer="Bo Ek", passages=told, seen=told)
-        assert retrieval_scores(prediction, whole)["answer@5"] == right
+        assert retrieval_scores(prediction, whole)["answer@5"] == share
     assert retrieval_scores(prediction, {**gold, "answers": ("Ann",)})["answer@5"] == 1.0
     assert "answer@5" not in retrieval_scores(prediction, {**gold, "answers": ()})
 
