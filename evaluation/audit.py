@@ -34,7 +34,7 @@ class AuditedQuestion:
         by_title: whether only the titles of the gold passages are known.
         steps: for each annotated step with an answer to look for, whether that stands in a passage.
         answer: whether a gold answer stands in a passage, or every item of a list; None for questions that are answered
-            with yes or no, a label or a text of their own, which stand nowhere.
+            with yes or no, a label, a count or a text of their own, which stand nowhere.
         absent: whether the task says that the corpus does not tell the answer.
     """
 
@@ -224,7 +224,7 @@ def _steps(asked: Question) -> list[list[str]]:
 
 def _own(asked: Question) -> list[list[str]]:
     """Return the gold answers that a passage can hold: the spellings of each that is needed."""
-    style = "short" if asked.needed else asked.style
+    style = "short" if asked.needed else "count" if asked.kind == "count" else asked.style  # a count stands nowhere
     items = [] if asked.answers_are_regex else [answers_in_passages(item, style) for item in asked.items]
     return [item for item in items if item]
 

@@ -398,13 +398,14 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
         if told is not None:
             found = {f"recall@{k}": recall_at_k(seen, wanted, k) for k in RECALL_AT}
             found |= {f"chain@{k}": found[f"recall@{k}"] == 1 for k in CONTEXTS}
-        found |= {"recall@all": recall_at_k(seen, looked_for), "precision@all": precision(seen, looked_for)}
-        found |= {"recall kept": recall_at_k(kept, looked_for), "precision kept": precision(kept, looked_for)}
-        found["s-precision kept"] = s_precision(kept, looked_for)
-        found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), looked_for) == 1
+        found |= {"recall@all": recall_at_k(seen, wanted), "precision@all": precision(seen, wanted)}
+        found |= {"recall kept": recall_at_k(kept, wanted), "precision kept": precision(kept, wanted)}
+        found["s-precision kept"] = s_precision(kept, wanted)
+        found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
         scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
     needed: Sequence[Sequence[str]] = gold.get("needed") or [gold.get("answers", ())]
-    looked_for = [answers_in_passages(item, gold.get("answer_style", "short")) for item in needed]
+    style = "count" if gold.get("kind") == "count" else gold.get("answer_style", "short")  # a count stands nowhere
+    looked_for = [answers_in_passages(item, style) for item in needed]
     if all(looked_for) and told is not None:
         of = partial(answer_stands_in, are_regex=bool(gold.get("answers_are_regex")))
         scores |= {f"answer@{k}": float(all(of(told[:k], item) for item in looked_for)) for k in CONTEXTS}

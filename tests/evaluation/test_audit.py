@@ -80,6 +80,8 @@ def test_answers_and_gold_passages_are_found_as_the_metrics_find_them():
         ({"gold_titles": ["Max Brod"]}, True),  # another passage may tell it
         ({"answers": ["Berlin", ["Praha", "Prague"]], "style": "list"}, True),
         ({"answers": ["Berlin", "Vienna"], "style": "list"}, False),
+        ({"answers": ["3"], "type": "count", "gold_titles": ["Franz Kafka"]}, True),  # nobody wrote the number down
+        ({"answers": ["3"], "gold_titles": ["Franz Kafka"]}, False),
         ({"answers": []}, True),  # by saying so
         ({"answers": [], "gold_titles": ["Max Brod"], "steps": [{"question": "Who?", "answer": "Max Brod"}]}, True),
         ({"answers": [], "answers_are_regex": True}, True),

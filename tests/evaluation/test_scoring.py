@@ -120,6 +120,7 @@ def test_every_item_of_a_list_has_to_stand_in_what_was_found():
         assert retrieval_scores(prediction, whole)["answer@5"] == share
     assert retrieval_scores(prediction, {**gold, "answers": ("Ann",)})["answer@5"] == 1.0
     assert "answer@5" not in retrieval_scores(prediction, {**gold, "answers": ()})
+    assert "answer@5" not in retrieval_scores(prediction, {**gold, "answers": ("3",), "kind": "count"})
 
 
 @pytest.mark.parametrize("name", ["support-f1", "sp-f1"])
