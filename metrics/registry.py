@@ -217,6 +217,11 @@ def _check_told(gold: Gold) -> None:
         raise QuestreeError("answer-recall looks for the answer in passages, and the question has none.")
 
 
+def _check_single(gold: Gold) -> None:
+    if gold.needed:
+        raise QuestreeError("The answer is a list, and the metric takes any item for all: take by-style or list-f1.")
+
+
 def _check_texts(gold: Gold) -> None:
     if gold.are_regex:
         raise QuestreeError("Items are compared as texts, and the answers are regular expressions: take cover-em.")
@@ -350,7 +355,10 @@ _OF_SENTENCES = [
         "recall": "The share of the supporting sentences that are claimed",
     }.items()
 ]
-METRICS: dict[str, Metric] = {one.name: one for one in (*_ALONE, *_OF_LISTS, *_OF_SAMPLES, *_OF_SENTENCES)}
+METRICS: dict[str, Metric] = {
+    one.name: replace(one, check=_check_single) if one.reads in (_answer, _every_sample) else one
+    for one in (*_ALONE, *_OF_LISTS, *_OF_SAMPLES, *_OF_SENTENCES)
+}
 """Every metric by its name; ``by-style`` scores each question with the metric of its own answer style."""
 
 _OF_STYLE = {

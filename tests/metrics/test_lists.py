@@ -83,6 +83,12 @@ def test_of_a_question_without_an_answer_saying_none_is_right(name: str) -> None
         assert metric(name)(absent, wrong) == 0
 
 
+@pytest.mark.parametrize("name", ["em", "f1", "cover-em", "em-best-sample", "count", "rouge-l"])
+def test_a_metric_of_one_thing_does_not_take_an_item_for_a_list(name: str) -> None:
+    with pytest.raises(QuestreeError, match=r"The answer is a list.*take by-style or list-f1"):
+        metric(name)(gold(*TWO), said("Ann Lee"))
+
+
 def test_what_is_looked_for_in_passages_is_every_item_and_there_must_be_one() -> None:
     seen = [SimpleNamespace(id="1", title="Ann Lee", text="A crane."), SimpleNamespace(id="2", title="B. Ek", text="")]
     both = metric("answer-recall")
