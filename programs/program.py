@@ -218,6 +218,19 @@ class Program(dspy.Module):
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
 
+    def compare(self, by: str, inputs: dict[str, Any], returns: Any, task: Callable[[], Any], *, remote: bool) -> Any:
+        """Return what a comparison of texts gives. It is a step of the question; if it fails, the question fails.
+
+        Args:
+            by: names who compares.
+            inputs: what is compared, for the record of the step.
+            returns: the type of what the comparison gives.
+            task: the comparison.
+            remote: whether a server does it.
+        """
+        take = partial(self.from_retriever, "a comparison of texts", task, remote=remote)
+        return step("comparison", by, inputs, returns, take)
+
     def _without_retriever(self) -> CallFailedError:
         return CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
 

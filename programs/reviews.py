@@ -10,7 +10,6 @@ from pydantic import Field
 
 from ..common.text import text_or_none
 from ..lm.call import call
-from ..lm.episode import step
 from ..retrieval import Passage, Retriever
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
@@ -130,9 +129,7 @@ class Reviewing(Program):
         by_embeddings = retriever.similarity
 
         def similarity(texts: Any, others: Any) -> Any:
-            compare = partial(by_embeddings, texts, others)
-            take = partial(self.from_retriever, "a comparison of texts", compare, remote=retriever.remote)
-            given = {"texts": list(texts), "others": list(others)}
-            return step("comparison", retriever.name, given, list[list[float]], take)
+            inputs, compare = {"texts": list(texts), "others": list(others)}, partial(by_embeddings, texts, others)
+            return self.compare(retriever.name, inputs, list[list[float]], compare, remote=retriever.remote)
 
         return similarity

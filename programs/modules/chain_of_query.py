@@ -12,6 +12,8 @@ from ...metrics import tells, without_marks
 from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle
 from ...signatures.chain_of_query import (
+    CompleteChain,
+    CorrectChain,
     PlanChain,
     PlannedStep,
     PlanSureChain,
@@ -37,12 +39,12 @@ class ChainOfQuery(StepModule):
         self.plan = dspy.Predict(PlanChain)
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
-        """Return the planned chain."""
+        """Return the planned chain; if the LM plans no query, the question is the only one."""
         reply = call(self.plan, question=without_placeholders(question), answer_style=answer_style)
         planned: list[PlannedStep] = reply.planned_chain
         recalls = {"sure" if step.sure else "unsure" if step.recalled else "nothing" for step in planned}
         note(reply, ", ".join(sorted(recalls)))
-        return planned
+        return planned or [PlannedStep(query=without_placeholders(question))]
 
 
 class PublishedChainOfQuery(StepModule):
@@ -99,15 +101,15 @@ class RevisedChain(StepModule):
 
 
 class Continuation(StepModule):
-    """The chain that goes on from a node which was looked up (section 3.2).
+    """The chain from a node on that was looked up (section 3.2, verification and completion).
 
     Args:
-        signature: `CorrectChain` if a passage contradicts the node's answer, `CompleteChain` if it has none.
+        corrects: whether a passage contradicts the node's answer; off, the node has no answer.
     """
 
-    def __init__(self, signature: type[dspy.Signature]) -> None:
+    def __init__(self, *, corrects: bool) -> None:
         super().__init__()
-        self.go_on = dspy.Predict(signature)
+        self.go_on = dspy.Predict(CorrectChain if corrects else CompleteChain)
 
     def forward(
         self,
