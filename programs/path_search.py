@@ -1,7 +1,9 @@
-"""What Tree of Reviews and its control, Chain of Reviews, have in common: expansion and fusion."""
+"""The search along paths of paragraphs that Tree of Reviews and its control, Chain of Reviews, have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -34,7 +36,7 @@ from .modules.reviews import (
 )
 from .program import MethodSettings, Program, answered
 from .references import distinct, numbered
-from .tree import ReasoningTree
+from .tree import Action, Ended, Node, ReasoningTree
 
 Expansion = Literal["review", "direct", "cot", "mpc"]
 
@@ -91,8 +93,8 @@ class Reviewing(Program):
         reply = call(self.missing_paragraph, drop="first", question=question, passages=numbered(passages))
         return text_or_none(reply.information)
 
-    def search(self, query: str, guess: str | None, k: int) -> list[Passage]:
-        """Return what is found with a query, and with a guess of what it would find where there is one."""
+    def retrieve_with(self, query: str, guess: str | None, k: int) -> list[Passage]:
+        """Return what a query finds together with a guess of what it would find, if there is one."""
         return self.retrieve(f"{query} {guess}" if guess else query, k)
 
     def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -133,3 +135,107 @@ class Reviewing(Program):
             return self.compare(retriever.name, inputs, list[list[float]], compare, remote=retriever.remote)
 
         return similarity
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A node's review and what followed from it."""
+
+    outcome: ReviewOutcome
+    action: Action
+    ended: Ended | None
+    query: str | None = None
+    found: tuple[Passage, ...] = ()
+
+
+class PathSearch:
+    """The paper's search for the evidence of one question: depth first, one call after the other (section 3).
+
+    Args:
+        program: reviews, expands and retrieves.
+        tree: grows.
+        answer_style: that of the question.
+        widths: how many paragraphs are retrieved at each level.
+        repetitive_pruning: see `TreeOfReviewsSettings`.
+    """
+
+    def __init__(
+        self,
+        program: Reviewing,
+        tree: ReasoningTree,
+        answer_style: AnswerStyle,
+        widths: Sequence[int],
+        repetitive_pruning: bool = True,
+    ):
+        self.program, self.settings, self.tree, self.answer_style = program, program.settings, tree, answer_style
+        self.widths, self.repetitive_pruning = widths, repetitive_pruning
+
+    def search(self) -> None:
+        """Search until every path is accepted, rejected or at full depth (section 3.1)."""
+        self.search_below(None, self.tree.question)
+
+    def search_below(self, parent: Node | None, query: str, guess: str | None = None) -> None:
+        """Open a path under the parent for each paragraph that the query finds, and follow them all."""
+        width = self.widths[parent.round if parent else 0]
+        self.follow(self.open(parent, query, self.program.retrieve_with(query, guess, width)))
+
+    def follow(self, nodes: list[Node]) -> None:
+        """Review each node, and all nodes below it, before the next (section 3.2)."""
+        for node in nodes:
+            visit = self.visit(node)
+            node = self.record(node, visit)
+            if visit.query is not None:
+                self.follow(self.open(node, visit.query, list(visit.found)))
+
+    def visit(self, node: Node) -> Visit:
+        """Review the node's path; if more is needed, find the query and retrieve with it (section 3.2)."""
+        path, tried = self.tree.paragraphs_to(node), list(dict.fromkeys(node.query for node in self.tree.nodes))
+        outcome: ReviewOutcome = self.program.paragraph_review(
+            question=self.tree.question, answer_style=self.answer_style, passages=path, tried=tried
+        )
+        action = outcome.action
+        if action == "reject" and not self.settings.relevance_pruning:
+            action = "search"
+        if action != "search":
+            return Visit(outcome, action, "accepted" if action == "accept" else "rejected")
+        if stop := self.stop(node):
+            return Visit(outcome, action, stop)
+        query = self.program.expand(self.tree.question, path, outcome)
+        if query is None:
+            return Visit(outcome, action, "no query")
+        level = min(node.round, len(self.widths) - 1)
+        found = tuple(self.program.retrieve_with(query, outcome.guess, self.widths[level]))
+        return Visit(outcome, action, None if found else "nothing retrieved", query, found)
+
+    def stop(self, node: Node) -> Ended | None:
+        """Return why nothing is searched for from this node; None if something is."""
+        return "full depth" if node.round == len(self.widths) else None
+
+    def record(self, node: Node, visit: Visit) -> Node:
+        """Write the review into the node and return it; an accepted node is evidence from now on."""
+        return self.tree.update(
+            node,
+            review=visit.outcome.review,
+            action=visit.action,
+            answer=visit.outcome.answer if visit.action == "accept" else None,
+            next_query=visit.query,
+            ended=visit.ended,
+        )
+
+    def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
+        """Open a child for each paragraph found; return those that are not pruned (section 3.4)."""
+        level, pruned = 1 if parent is None else parent.round + 1, self.pruning(parent)
+        children = [
+            self.tree.grow(parent, round=level, query=query, source="passage", passage=passage, ended=pruned(passage))
+            for passage in found
+        ]
+        return [child for child in children if child.ended is None]
+
+    def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:
+        """Return what tells why a paragraph opens no path under the parent (section 3.4, repetitive pruning)."""
+        known = {passage.id for passage in self.known(parent)} if self.repetitive_pruning else set()
+        return lambda passage: "repeated" if passage.id in known else None
+
+    def known(self, parent: Node | None) -> list[Passage]:
+        """Return the paragraphs of the path to the parent, and of the evidence pool."""
+        return distinct([self.tree.paragraphs_to(parent), *(piece.passages for piece in evidence_pool(self.tree))])
