@@ -142,13 +142,13 @@ class BlendFilter(Program):
             partial(self.blend, tree.question, answer_style),
             partial(self.topic, tree.question, answer_style),
         ]
-        (blended, told), topic = run_parallel(tasks)
+        (blended, supported), topic = run_parallel(tasks)
         nodes = add_queries(tree, blended)
         sets = [knowledge.passages for knowledge in blended.values()]
-        filtered = [Filtered(told.references)] if told else self.filter(tree.question, topic, sets)
+        filtered = [Filtered(supported.references)] if supported else self.filter(tree.question, topic, sets)
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
-        samples = [told] if told else self.answer(tree.question, answer_style, kept)
+        samples = [supported] if supported else self.answer(tree.question, answer_style, kept)
         answers = [answer for answer, *_ in samples]
         return answered(
             tree,
@@ -181,9 +181,9 @@ class BlendFilter(Program):
         queries, knowledge = self.settings.queries, self.find(question)
         found: dict[Query, Knowledge] = {"original": knowledge}
         for _ in range(self.settings.hops):
-            told, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
-            if told and self.settings.samples == 1:
-                return found, told
+            supported, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
+            if supported and self.settings.samples == 1:
+                return found, supported
             if external == knowledge.query:
                 break
             found["external"] = knowledge = self.find(external)

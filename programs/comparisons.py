@@ -61,7 +61,7 @@ def settle(answer: str, comparison: ValueComparison) -> str:
         return answer
     if comparison.asks == "same":
         return result if normalise(answer) in ("yes", "no") else answer
-    others = [one.name for one in comparison.of if normalise(one.name) != normalise(result)]
+    others = [thing.name for thing in comparison.of if normalise(thing.name) != normalise(result)]
     names_other = any(stands_in(answer, other) for other in others) and not stands_in(answer, result)
     return result if names_other else answer
 
@@ -71,11 +71,11 @@ def outcome(comparison: ValueComparison) -> str | None:
 
     "same" is told of dates, of numbers, and of names that are equal: different names may mean the same.
     """
-    values = [one.value for one in comparison.of]
+    values = [thing.value for thing in comparison.of]
     if comparison.asks == "same":
         return _same(values)
     if comparison.asks in ("shortest", "longest"):
-        read = _lengths([one.ends for one in comparison.of])
+        read = _lengths([thing.ends for thing in comparison.of])
     else:
         read = _dates(values) if comparison.asks in ("earliest", "latest") else _numbers(values)
     if read is None or len(set(read)) < len(read):

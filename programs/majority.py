@@ -58,9 +58,9 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
             raise
 
     results = run_parallel([partial(result_of, task) for task in tasks])
-    drawn = [one for one in results if not isinstance(one, CallFailedError)]
+    drawn = [result for result in results if not isinstance(result, CallFailedError)]
     if not drawn:
-        raise next(one for one in results if isinstance(one, CallFailedError))
+        raise next(result for result in results if isinstance(result, CallFailedError))
     return drawn
 
 
@@ -97,8 +97,8 @@ def vote(answer: str, style: AnswerStyle) -> str:
         return verdict
     if style in ("label", "two-label") and (label := read_label(answer or "")):
         return label
-    said = text_or_none(answer) or ""
-    return ", ".join(sorted(filter(None, map(by_value, items(said))))) or compared(said)
+    text = text_or_none(answer) or ""
+    return ", ".join(sorted(filter(None, map(by_value, items(text))))) or compared(text)
 
 
 def rollout_of(number: int) -> int:

@@ -115,12 +115,12 @@ class Reviewing(Program):
                 left = distinct([left, rejected_on_topic(tree)]) or rejected_passages(tree)
             passages = passages_within(left, settings.evidence_tokens)
         alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
-        told = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
+        cited = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )
         limit = settings.max_passages
-        found = ranked_passages(pool, told.content, limit, self.similarity) if pool else passages[:limit]
-        return answered(tree, *told, passages=found, evidence=pool)
+        found = ranked_passages(pool, cited.content, limit, self.similarity) if pool else passages[:limit]
+        return answered(tree, *cited, passages=found, evidence=pool)
 
     @property
     def similarity(self) -> Similarity:

@@ -299,8 +299,8 @@ class _Answer(dspy.Prediction):
     def __str__(self) -> str:
         """Return the answer, the text, what it cites and how it stands."""
         cited = [f"[{number}] {passage.cited()}" for number, passage in enumerate(self.references, start=1)]
-        said = self.answer or f"no answer ({self.failure or 'none was found'})"
-        return "\n".join(filter(None, [said, self.final_content, *cited, str(standing_of(self))]))
+        answer = self.answer or f"no answer ({self.failure or 'none was found'})"
+        return "\n".join(filter(None, [answer, self.final_content, *cited, str(standing_of(self))]))
 
 
 def checked_program(given: Any) -> Program:
@@ -329,13 +329,13 @@ def answered(
         sure: False if the LM says that it guesses: the answer then rests on a guess, whatever is cited.
         fields: others of the prediction; ``passages`` are all of the tree if they are not given.
     """
-    said = as_answer(answer, references)
+    text = as_answer(answer, references)
     content = without_loose_marks(final_content, len(references))
-    if said and not sure:
+    if text and not sure:
         fields["rests_on"] = "guess"
     return _Answer(
-        answer=said,
-        final_content=content if said or stated(sentences(content)) else "",
+        answer=text,
+        final_content=content if text or stated(sentences(content)) else "",
         references=references,
         passages=fields.pop("passages", tree.passages()),
         tree=tree,
@@ -346,9 +346,9 @@ def answered(
 
 def as_answer(text: str | None, references: list[Passage]) -> str:
     """Return what an LM gave as its answer without marks; empty if it says that there is none."""
-    said = without_loose_marks(str(text or ""), 0).strip()
+    answer = without_loose_marks(str(text or ""), 0).strip()
     titles = {normalise(passage.title.split(" (")[0]) for passage in references} - {""}
-    return said if normalise(said) in titles else text_or_none(said) or ""  # a film may be called Unknown
+    return answer if normalise(answer) in titles else text_or_none(answer) or ""  # a film may be called Unknown
 
 
 def answered_from(

@@ -122,8 +122,10 @@ def saved_name(kind: type[Program]) -> str:
     if "<locals>" in name:
         raise QuestreeError(f"{kind.__name__} stands inside a function, so that nothing can load it; move it out.")
     if kind.__module__ == "__main__":
-        said = "%s stands in a script or notebook, which alone can load it. Move it into a file that can be imported."
-        logger.warning(said, kind.__name__)
+        warning = (
+            "%s stands in a script or notebook, which alone can load it. Move it into a file that can be imported."
+        )
+        logger.warning(warning, kind.__name__)
     REGISTRY.keep(name, kind)
     return name
 
@@ -179,7 +181,10 @@ def variants(
             )
     choices = [_choices(setting, fields[setting], values, getattr(base, setting)) for setting in over]
     combinations = [dict(zip(over, combination, strict=True)) for combination in product(*choices)]
-    return {", ".join(f"{key}={_label(value)}" for key, value in one.items()): one for one in combinations}
+    return {
+        ", ".join(f"{key}={_label(value)}" for key, value in combination.items()): combination
+        for combination in combinations
+    }
 
 
 def _idle_by(settings: Any, setting: str) -> str | None:

@@ -213,7 +213,7 @@ class ReasoningTree(BaseModel):
 
     def passages(self) -> list[Passage]:
         """Return every passage of the tree once, in the order in which they were found."""
-        found = [one for node in self.nodes for one in (node.found or (node.passage,)) if one is not None]
+        found = [passage for node in self.nodes for passage in (node.found or (node.passage,)) if passage is not None]
         return list({passage.id: passage for passage in found}.values())
 
 

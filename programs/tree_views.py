@@ -135,10 +135,10 @@ def in_notebook(tree: ReasoningTree) -> str:
 def prediction_in_notebook(prediction: dspy.Prediction) -> str:
     """Return the question, its answer or why there is none, the text with its references, and the tree."""
     tree = prediction.tree
-    said = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
+    answer = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
     cited = "".join(f"<li>{in_page(passage.cited())}</li>" for passage in prediction.references)
     return (
-        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(said)}</p>"
+        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(answer)}</p>"
         f"<p>{in_page(prediction.final_content)}</p><ol>{cited}</ol>{in_notebook(tree)}"
     )
 
@@ -147,13 +147,13 @@ def program_in_notebook(program: Any) -> str:
     """Return a program's name, its settings that are no defaults, and how many demonstrations each predictor has."""
     fields = type(program.settings).model_fields
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
-    told = ", ".join(f"{name}={value!r}" for name, value in program.settings if value != defaults[name])
+    changed = ", ".join(f"{name}={value!r}" for name, value in program.settings if value != defaults[name])
     rows = "".join(
-        f"<tr><td>{in_page(path)}</td><td>{in_page(one.signature.__name__)}</td><td>{len(one.demos)}</td></tr>"
-        for path, one in program.named_predictors()
+        f"<tr><td>{in_page(path)}</td><td>{in_page(predictor.signature.__name__)}</td><td>{len(predictor.demos)}</td></tr>"
+        for path, predictor in program.named_predictors()
     )
     return (
-        f"<p><b>{in_page(program.name)}</b> {in_page(told)}</p><table><thead><tr><th>predictor</th><th>prompt</th>"
+        f"<p><b>{in_page(program.name)}</b> {in_page(changed)}</p><table><thead><tr><th>predictor</th><th>prompt</th>"
         f"<th>demonstrations</th></tr></thead><tbody>{rows}</tbody></table>"
     )
 

@@ -40,15 +40,15 @@ class Adaptive(IRCoT):
         reply = call(self.searches_needed, **inputs)
         note(reply, needed := str(reply.searches_needed))
         if needed == "none":
-            told = cited_answer(self.step_by_step_answer, [], **inputs)
-            tree.grow(None, query=question, answer=told.answer, source="lm")
-            return answered(tree, *told, searches_needed=needed)
+            cited = cited_answer(self.step_by_step_answer, [], **inputs)
+            tree.grow(None, query=question, answer=cited.answer, source="lm")
+            return answered(tree, *cited, searches_needed=needed)
         if needed == "several":
             prediction = super().reason(tree, answer_style)
             prediction.searches_needed = needed
             return prediction
-        found = self.retrieve(question, self.settings.k)
-        last = tree.add_search(None, question, found)
-        told = cited_answer(self.knowledge_answer, found, **inputs)
-        tree.update(last, answer=told.answer, source="completed" if found else "lm", sure=told.sure)
-        return answered(tree, *told, searches_needed=needed)
+        passages = self.retrieve(question, self.settings.k)
+        last = tree.add_search(None, question, passages)
+        cited = cited_answer(self.knowledge_answer, passages, **inputs)
+        tree.update(last, answer=cited.answer, source="completed" if passages else "lm", sure=cited.sure)
+        return answered(tree, *cited, searches_needed=needed)

@@ -69,9 +69,9 @@ class DSP(Program):
             context, thoughts, last = self.search(tree, last, context, findings)
             if hop > 1:  # before the first hop nothing was known; marks number what the hop before found
                 findings = f"{findings} {without_marks(thoughts)}".strip()
-        kept = {passage.id for passage in context}
+        last_found = {passage.id for passage in context}
         for node in tree.nodes:
-            if node.ended == "kept" and node.passage and node.passage.id not in kept:
+            if node.ended == "kept" and node.passage and node.passage.id not in last_found:
                 tree.update(node, ended="filtered out")  # the last hop's took its place
         inputs = {"question": tree.question, "answer_style": answer_style, "findings": findings}
         samples, temperature = self.settings.samples, self.settings.temperature
@@ -89,7 +89,7 @@ class DSP(Program):
         """
         write = partial(call, self.search_query, question=tree.question, findings=findings, passages=numbered(context))
         drawn = sample(write, self.settings.queries, self.settings.temperature)
-        queries = [query for one in drawn if (query := query_or_none(one.query))]
+        queries = [query for reply in drawn if (query := query_or_none(reply.query))]
         queries.append(tree.question)
         k = self.settings.k * _OVERSHOT if len(queries) > 1 else self.settings.k
         found = run_parallel([partial(self.retrieve, query, k) for query in queries])

@@ -75,8 +75,8 @@ class IRCoT(Program):
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected)
-        told = cited_answer(self.knowledge_answer, collected, **inputs)
-        return answered(tree, *told, passages=collected, thoughts=thoughts)
+        cited = cited_answer(self.knowledge_answer, collected, **inputs)
+        return answered(tree, *cited, passages=collected, thoughts=thoughts)
 
 
 def one_a_title(passages: list[Passage]) -> list[Passage]:
@@ -94,5 +94,5 @@ def states_fact(sentence: str) -> bool:
 
 def without_question_words(query: str) -> str:
     """Return the query without words such as ``which``; as it is, if it has no others."""
-    kept = [word for word in query.split() if word.lower() not in _QUESTION_WORDS]
-    return " ".join(kept) or query
+    words = [word for word in query.split() if word.lower() not in _QUESTION_WORDS]
+    return " ".join(words) or query

@@ -64,15 +64,14 @@ class MultiHop(Program):
                 break
             found = self.retrieve(query, self.settings.k)
             last = tree.add_search(last, query, found)
-            asked = {"question": question, "notes": notes, "query": query}
-            new = taken_down(self.new_notes, passages, found, **asked)
+            new = taken_down(self.new_notes, passages, found, question=question, notes=notes, query=query)
             queries[query], kind = len(new), "goes on" if new else "asks again"
             notes = [*notes, *new]
             passages = distinct([passages, found])
-        given = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
-        told = cited_answer(self.notes_answer, passages, **given)
+        inputs = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
+        cited = cited_answer(self.notes_answer, passages, **inputs)
         noted = [passages[number - 1] for number in sorted(marks_in(notes))]
-        return answered(tree, *told, passages=noted, notes=tuple(notes))
+        return answered(tree, *cited, passages=noted, notes=tuple(notes))
 
 
 def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on", **inputs: Any) -> str:
@@ -98,9 +97,9 @@ def taken_down(predict: dspy.Predict, before: list[Passage], found: list[Passage
     known, old = distinct([before, found]), {passage.id for passage in before}
     reply = call(predict, passages=numbered_among(known, found), **inputs)
     written = [reply.summary] if "summary" in reply else reply.new_notes
-    texts = stated(without_loose_marks(one, len(known)) for one in written)
+    texts = stated(without_loose_marks(text, len(known)) for text in written)
     numbers, marks, new = numbers_of(known), marks_in(texts), [p for p in shown_of(found, reply) if p.id not in old]
-    note(reply, "some" if texts else "none", [Judgement([one], numbers[one.id] in marks) for one in new])
+    note(reply, "some" if texts else "none", [Judgement([passage], numbers[passage.id] in marks) for passage in new])
     return texts
 
 

@@ -67,8 +67,8 @@ class PlanGraph(Program):
                 if number not in lookups:
                     solved[number] = compare(tree, solved, plan[number - 1].asks, queries[number])
         path = [solved[number] for number in sorted(solved)]
-        told = self.tracing(question=tree.question, answer_style=answer_style, path=path)
-        return answered(tree, *told, passages=passages)
+        cited = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(tree, *cited, passages=passages)
 
     def look_up(self, tree: ReasoningTree, solved: dict[int, Node], queries: dict[int, str]) -> list[Passage]:
         """Search for the queries at once, add a node for each to the tree and to ``solved``, return what was found."""
@@ -79,15 +79,15 @@ class PlanGraph(Program):
         )
         reply = call(self.lookups, lookups=list(queries.values()), passages=numbered(passages))
         shown = shown_of(passages, reply)
-        found = chain(reply.looked_up, repeat(LookedUp()))  # a reply may leave some out
-        for (number, query), said in zip(queries.items(), found, strict=False):
-            passage = first_of([said.passage], shown)
-            support = sentence_with(said.answer, passage, query)
-            source = "unsolved" if not said.answer else "completed" if support else "lm"
+        replies = chain(reply.looked_up, repeat(LookedUp()))  # a reply may leave some out
+        for (number, query), answer_to in zip(queries.items(), replies, strict=False):
+            passage = first_of([answer_to.passage], shown)
+            support = sentence_with(answer_to.answer, passage, query)
+            source = "unsolved" if not answer_to.answer else "completed" if support else "lm"
             solved[number] = tree.grow(
                 _last(solved),
                 query=query,
-                answer=said.answer,
+                answer=answer_to.answer,
                 source=source,
                 sure=support is not None,
                 found=tuple(passages),

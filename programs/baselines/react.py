@@ -75,9 +75,9 @@ class ReAct(Program):
             found = self.retrieve(query, k)
             last = tree.add_search(last, query, found)
             passages = distinct([passages, found])
-            numbers = ", ".join(str(numbers_of(passages)[one.id]) for one in found)
-            told = f"passages {numbers}" if found else "nothing found"
-            trajectory = [*trajectory, thought, search_in_text(query, told)]
+            numbers = ", ".join(str(numbers_of(passages)[passage.id]) for passage in found)
+            result = f"passages {numbers}" if found else "nothing found"
+            trajectory = [*trajectory, thought, search_in_text(query, result)]
         return None, trajectory, passages
 
     def ask(

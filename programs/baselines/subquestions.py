@@ -86,16 +86,16 @@ class Solving(Program):
 
     def solve(self, question: str, path: list[Node], query: str, k: int | None = None) -> Solution:
         """Answer a subquestion, given those before it on the path, from k passages."""
-        found: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
-        solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=found)
+        passages: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
+        solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=passages)
         return solution
 
     def conclude(
         self, tree: ReasoningTree, answer_style: AnswerStyle, path: list[Node], solutions: Sequence[Solution]
     ) -> dspy.Prediction:
         """Return the answer that the path leads to; ``passages`` are all that any solution retrieved."""
-        told = self.tracing(question=tree.question, answer_style=answer_style, path=path)
-        return answered(tree, *told, passages=distinct([solution.found for solution in solutions]))
+        cited = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(tree, *cited, passages=distinct([solution.found for solution in solutions]))
 
 
 class StepsSettings(ProgramSettings):

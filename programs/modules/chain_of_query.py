@@ -88,11 +88,11 @@ class RevisedChain(StepModule):
             question=without_placeholders(question),
             answer_style=answer_style,
             solved=[
-                SolvedStep(query=one.query, answer=one.answer, sure=bool(one.answer) and one.id not in guesses)
-                for one in solved
+                SolvedStep(query=step.query, answer=step.answer, sure=bool(step.answer) and step.id not in guesses)
+                for step in solved
             ],
             failed_query=node.query,
-            later_queries=[one.template or one.query for one in later],
+            later_queries=[step.template or step.query for step in later],
             tried=tried,
             passages=numbered(list(node.found)),
         )
@@ -151,8 +151,8 @@ class Tracing(StepModule):
 
         A mark that does not stand at the answer of a step that its passage supports is taken out.
         """
-        told, guesses = without_repeats(path), guessed(path)
-        supported = [node for node in told if node.passage and node.support]
+        nodes, guesses = without_repeats(path), guessed(path)
+        supported = [node for node in nodes if node.passage and node.support]
         passages = passages_of(supported)
         number = numbers_of(passages)
         steps = [
@@ -164,7 +164,7 @@ class Tracing(StepModule):
                 support=node.support,
                 sure=bool(node.answer) and node.id not in guesses,
             )
-            for node in told
+            for node in nodes
         ]
 
         def belongs(fragment: str, passage: Passage) -> bool:
@@ -174,7 +174,7 @@ class Tracing(StepModule):
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
         inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
         answer = cited_answer(self.trace, passages, None, belongs, kind, **inputs)
-        return answer._replace(sure=not told or told[-1].id not in guesses)
+        return answer._replace(sure=not nodes or nodes[-1].id not in guesses)
 
 
 def guessed(path: list[Node]) -> set[int]:

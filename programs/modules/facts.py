@@ -90,19 +90,19 @@ class EvidenceReading(StepModule):
             searches_left=searches_left,
         )
         shown = shown_of(passages, reply)
-        given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
+        listed = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
         proven = {by_value(fact.fact): fact for fact in known if fact.proven}
-        facts = [proven.get(by_value(fact.fact)) or prove(fact, shown, question) for fact in given]
+        facts = [proven.get(by_value(fact.fact)) or prove(fact, shown, question) for fact in listed]
         misquoted = [
             fact.fact
-            for fact, said in zip(facts, given, strict=True)
-            if fact.passage and not fact.proven and quoted_sentences(said.quote, fact.passage.text) is None
+            for fact, claim in zip(facts, listed, strict=True)
+            if fact.passage and not fact.proven and quoted_sentences(claim.quote, fact.passage.text) is None
         ]
         missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
-        told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
-        judged = [Judgement([passage], True) for passage in shown if passage.id in told]
-        pairs = zip(facts, (first_of([said.passage], shown) for said in given), strict=True)
-        sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
+        cited = {fact.passage.id for fact in facts if fact.passage and fact.proven}
+        judged = [Judgement([passage], True) for passage in shown if passage.id in cited]
+        pairs = zip(facts, (first_of([claim.passage], shown) for claim in listed), strict=True)
+        sound = all(fact in known or (fact.passage, fact.proven) == (named, named is not None) for fact, named in pairs)
         note(reply, "asks for more" if missing else "ends", judged, exemplary=sound and not (missing and reply.answer))
         return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
@@ -126,9 +126,9 @@ def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> 
     """Return the answer, or what the compared values make of it if they stand in the sentences that prove the facts."""
     comparison = read_comparison(compared)
     supports = [fact.support for fact in facts if fact.support]
-    values = [end for one in comparison.of for end in one.ends] if comparison else []
-    told = all(any(stands_in(support, value) for support in supports) for value in values)
-    return settle(answer, comparison) if comparison and told else answer
+    values = [end for thing in comparison.of for end in thing.ends] if comparison else []
+    all_stand = all(any(stands_in(support, value) for support in supports) for value in values)
+    return settle(answer, comparison) if comparison and all_stand else answer
 
 
 def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
