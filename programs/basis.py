@@ -70,7 +70,7 @@ def kind_of(node: Node) -> str:
 
 
 def tone_of(node: Node) -> Tone:
-    """Return whether a step stands well: a passage says it; it is from memory or was wrong at first; it is open."""
+    """Return "good" if a passage says it, "warn" if it is from memory or was wrong at first, "quiet" if it is open."""
     if is_judged(node):
         return "good" if node.ended in ("accepted", "kept") else "quiet"
     if node.answer is None:
@@ -122,10 +122,11 @@ def steps_behind(tree: ReasoningTree) -> list[Node]:
 def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Basis | None:
     """Return what an answer rests on; None without an answer.
 
-    A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
-    of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest
-    on passages if a cited one names the answer, or cited ones each item of a list, or if it is a yes, a no, a label or
-    a paragraph and any passage is cited; else on memory.
+    A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a
+    guess. If the last step has no answer, and the question has one, that is a guess.
+
+    Without such steps, an answer rests on passages if a cited one names it; a list, if each item is named; a yes, a no,
+    a label or a paragraph, if any passage is cited. Else it rests on memory.
     """
     if not answer:
         return None

@@ -67,9 +67,9 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
 def majority_answer(
     predict: dspy.Predict, passages: list[Passage], count: int, temperature: float, **inputs: Any
 ) -> tuple[CitedAnswer, list[str]]:
-    """Call a predictor so many times as `cited_answer` does; return the first sample that the majority agrees with.
+    """Draw several answers by `cited_answer`; return the first one that the majority agrees with, and all of them.
 
-    All answers that could be read are returned as well.
+    Those whose replies could not be used are left out. A single one is drawn at the LM's own temperature.
     """
     samples = sample(partial(cited_answer, predict, passages, **inputs), count, temperature)
     answers = [answer for answer, *_ in samples]
@@ -77,7 +77,7 @@ def majority_answer(
 
 
 def winner(answers: Sequence[str], style: AnswerStyle) -> int:
-    """Return the place of the first of the most frequent answers, by `vote`; the first if there are none."""
+    """Return the index of the first answer with the most votes (`vote`); 0 if no answer has one."""
     votes = [vote(answer, style) for answer in answers]
     count = Counter(filter(None, votes))
     return max(range(len(votes)), key=lambda place: count[votes[place]])

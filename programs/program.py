@@ -46,7 +46,7 @@ class ProgramSettings(BaseModel):
 
 
 class MethodSettings(ProgramSettings):
-    """Settings of a method that can be had as its paper has it.
+    """Settings of a method that has two presets: the best that we know, and the paper's.
 
     Attributes:
         preset: "paper" takes the values of `PAPER` for every setting that is not given.
@@ -77,7 +77,7 @@ class Program(dspy.Module):
     name: ClassVar[str]
     Settings: ClassVar[type[BaseModel]] = ProgramSettings
     searches: ClassVar[bool] = True
-    """Whether it takes a retriever; one that does not keeps none."""
+    """Whether it takes a retriever. A program that takes none drops the one that it is given."""
     default_optimizer: ClassVar[str] = "bootstrap-random-search"
     """What it is compiled with, unless another optimizer is named."""
     reader: Any = None
@@ -169,7 +169,7 @@ class Program(dspy.Module):
         return "retriever" in signature(type(self).__init__).parameters
 
     def _cannot_ask(self, failure: Failure, spent: Spent) -> bool:
-        """Return whether the next question would fail of this as well: no reply came before it."""
+        """Return whether every other question would fail for the same reason: no reply came before this failure."""
         if failure.cause == "retrieval":
             return self.lacks_retriever
         return failure.cause in ("auth", "unreachable") and spent.calls == spent.cached
@@ -280,7 +280,7 @@ for _called in _CALLED:
 
 
 class _Search(dspy.Retrieve):
-    """A search as DSPy's callbacks know one: MLflow makes a span of the type RETRIEVER of it."""
+    """Shows a search to DSPy's callbacks: MLflow makes a span of the type RETRIEVER of it."""
 
     def __init__(self, search: Callable[[str, int], list[Passage]]):
         super().__init__()

@@ -86,9 +86,9 @@ class SearChainSettings(MethodSettings):
         theta: the reader's score above which a passage may overrule the LM; None takes the reader's own
             threshold (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
-        min_independent_passages: how many passages must say independently what takes the place of an answer that the
-            LM recalled. One that repeats the question word for word, as planted ones do, is none (paper: 0, any will
-            do).
+        min_independent_passages: how many independent passages must agree before they overrule an answer that the LM
+            recalled. A passage that repeats the question word for word, as planted ones do, does not count (paper: 0,
+            any passage overrules it).
         skip_repeats: whether a query that was processed before is passed over.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
         verification: off, a passage never overrules an answer that the LM is sure of.
@@ -246,7 +246,7 @@ class SearChain(Program):
         return without_copies(self.retrieve(query, 2 * k))[:k]
 
     def checked_by(self, question: str, answer_style: AnswerStyle) -> Check:
-        """Return what checks an answer: the reader, or the LM, which gives each verdict once (section 3.2)."""
+        """Return what checks the answers: the reader, or the LM, which is asked for each verdict once (section 3.2)."""
         if self.reader is not None:
             literally = self.settings.agreement == "string"
             return SpanCheck(self.reader, answer_style, self.settings.theta, self.settings.alpha, literally)
@@ -267,10 +267,7 @@ class SearChain(Program):
         return "remember" if verdict.remembered else "revise"
 
     def shares_outcome(self, tree: ReasoningTree, node: Node) -> bool:
-        """Return whether an earlier node has the same query; the node then takes over what came of it.
-
-        This is algorithm 1's DuplicateQueryDetection.
-        """
+        """Return whether an earlier node has the same query (DuplicateQueryDetection); if so, share its outcome."""
         fills_in = self.settings.fills_in
         if not self.settings.skip_repeats or (node.answer is None and not fills_in):
             return False
@@ -299,7 +296,7 @@ class SearChain(Program):
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
     ) -> list[Node]:
-        """Return the branch of the LM's next chain: it begins with the node that got feedback (ChainGenerate)."""
+        """Return the branch of the LM's next chain, from the node with the feedback on (algorithm 1, ChainGenerate)."""
         node, verdict, round = feedback.node, feedback.verdict, next_round(tree)
         continuation = self.corrected_chain if feedback.help == "correct" else self.completed_chain
         first, *steps = continuation(

@@ -85,7 +85,7 @@ class Writing:
         """Take a piece."""
         self._reply += chunk.choices[0].delta.content or ""
         draft = _UNFINISHED.sub("", _content_so_far(self._reply))
-        if len(draft) < self._length + _STEP:
+        if len(draft) < self._length + _PIECE:
             return
         text, self._length = self._settle(draft)[0], len(draft)
         if (told := listener()) and text.startswith(self._told) and text != self._told:
@@ -93,7 +93,7 @@ class Writing:
             told.hear(Written(text=text))
 
 
-_STEP = 24  # characters: marks are looked up anew for each
+_PIECE = 24  # characters: marks are looked up anew for each
 _UNFINISHED = re.compile(r"\s*(?:[\[【][^\]】]*|\S*)\Z")  # the last word, or a mark without its end
 _CONTENT = re.compile(
     r"(?:\[\[ ## final_content ## \]\]|<final_content>)\s*(.*?)\s*(?=\[\[ ## |</final_content>|\Z)", re.DOTALL

@@ -36,10 +36,11 @@ class TreeOfReviewsSettings(ReviewingSettings):
         set_pruning: beyond the paper: of paths with the same paragraphs in another order, one is reviewed. So a
             paragraph of the path itself opens none, also without ``repetitive_pruning``.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
-        second_search: beyond the paper: as long as every paragraph is rejected, a query that a review of them wrote is
-            searched for, as the question was, up to as many searches as there are levels; depth first, what two
-            rejected siblings ask for is searched for before the others are reviewed; and a query that a review wrote at
-            full depth is searched for as well, for the fusion, which reads the best paragraph of it.
+        second_search: beyond the paper, three kinds of further searches. As long as every paragraph is rejected, the
+            search begins again with a query that a review wrote; with the first, there are at most as many searches as
+            levels. Depth first, a query that two rejected siblings ask for is searched for before the others are
+            reviewed. A query that a review wrote at full depth is searched for, and only the fusion reads the best
+            paragraph that it finds.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """
@@ -73,7 +74,7 @@ class TreeOfReviews(Reviewing):
     The root is the question, every other node one paragraph. A path, from the root to a node, is reviewed as one
     whole: rejected, accepted as evidence, or searched on from, which opens a child for each paragraph found.
 
-    Where the paper leaves open, or we differ:
+    Where the paper leaves it open, or we differ:
 
     - By default the review lists the facts, and writes the query and the missing paragraph in the same call; the
       search ends with the first evidence, and begins once more where nothing led on. ``preset=paper`` has a call for
@@ -167,9 +168,9 @@ class BoundedPathSearch(PathSearch):
                 nodes = self.review(nodes)
 
     def begin_again(self, parent: Node | None, votes: int) -> bool:
-        """Search below the parent for a query that so many rejected reviews ask for; return whether there was one.
+        """Search below the parent with a query that so many rejected reviews ask for; return whether there was one.
 
-        Where a path has led on from there, none is: its own query comes after what they lack.
+        There is none if a path has led on from the parent: that path has a query of its own.
         """
         led_on = any(node.action not in ("reject", None) for node in self.tree.children(parent))
         spent = len(self.again) >= max(1, len(self.widths) - 1)  # with the first, as many searches as levels

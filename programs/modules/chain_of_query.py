@@ -66,7 +66,7 @@ class PublishedChainOfQuery(StepModule):
 
 
 class RevisedChain(StepModule):
-    """The chain from a query on that no passage answers."""
+    """The rest of a chain, planned anew from a query that no passage answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class RevisedChain(StepModule):
         later: list[Node],
         tried: list[str],
     ) -> list[PlannedStep]:
-        """Return the steps in the place of the node and of those after it; none where the LM has no better ones."""
+        """Return the steps that take the place of the node and the later ones; none if the LM has no better ones."""
         guesses = guessed(solved)
         reply = call(
             self.revise,
@@ -149,7 +149,7 @@ class Tracing(StepModule):
     def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> CitedAnswer:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
-        A mark that does not stand at the answer of a step that its passage supports is taken out.
+        A mark is taken out unless it stands at the answer of a step, and its passage supports that answer.
         """
         nodes, guesses = without_repeats(path), guessed(path)
         supported = [node for node in nodes if node.passage and node.support]
@@ -178,7 +178,7 @@ class Tracing(StepModule):
 
 
 def guessed(path: list[Node]) -> set[int]:
-    """Return the ids of the nodes whose answer is a guess, or rests on one: their query holds the answer of a guess."""
+    """Return the ids of the nodes whose answer is a guess, or whose query was filled in with a guess."""
     guesses: set[int] = set()
     for node in path:
         needs = [path[number - 1].id for number in numbers_in(node.template or "") if number <= len(path)]
@@ -193,5 +193,5 @@ def as_steps(nodes: list[Node]) -> list[Step]:
 
 
 def as_planned(steps: list[Step]) -> list[PlannedStep]:
-    """Return steps of which the LM is sure where it answers them."""
+    """Return the steps as a plan: the LM is sure of each answer that it gives."""
     return [PlannedStep(query=step.query, recalled=step.answer, sure=step.answer is not None) for step in steps]

@@ -63,7 +63,7 @@ class Findings:
 
 
 class EvidenceReading(StepModule):
-    """The facts in passages, their quotes looked up and their values compared."""
+    """Reads the facts in passages, looks up their quotes, and compares their values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class EvidenceReading(StepModule):
         queries: list[str],
         searches_left: int,
     ) -> Findings:
-        """Return what the LM reads in the passages, those of the known facts (of the call before) among them."""
+        """Return what the LM reads in the passages, which include those of the facts known from the call before."""
         numbers = numbers_of(passages)
         reply = call(
             self.read,
@@ -108,12 +108,12 @@ class EvidenceReading(StepModule):
 
 
 def untagged(fact: Fact) -> Fact:
-    """Return a fact without the tag that known facts are shown with: a word-for-word copy may have it."""
+    """Return a fact without the tag that known facts have in the prompt: the LM may copy it."""
     return fact.model_copy(update={"fact": _TAG.sub("", fact.fact).strip()})
 
 
 def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
-    """Return a fact with the passage that its quote proves it by: the one that it names, or else another one."""
+    """Return a fact with the passage that holds its quote and proves it: the one that it names, or else another one."""
     named = first_of([fact.passage], passages)
     for passage in [*([named] if named else []), *passages] if fact.quote else []:
         support = proving_sentences(fact.fact, fact.quote, passage.title, passage.text, question)
@@ -123,7 +123,7 @@ def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
 
 
 def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> str:
-    """Return the answer, or what the compared values make of it if they stand in the sentences that prove the facts."""
+    """Return the answer, corrected by a comparison of values if these stand in the sentences that prove the facts."""
     comparison = read_comparison(compared)
     supports = [fact.support for fact in facts if fact.support]
     values = [end for thing in comparison.of for end in thing.ends] if comparison else []

@@ -30,15 +30,16 @@ class Verdict:
     """What passages say of a step.
 
     Attributes:
-        stance: of the passages to the proposed answer; "supports" also where none was proposed and one was found.
+        stance: what the passages say of the proposed answer; "supports" also if none was proposed and they hold one.
         query: that was looked up.
-        passage: the one that answers the query; None where none does.
-        answer: the step's answer as the passage has it; None where no passage answers.
+        passage: the one that answers the query; None if none does.
+        answer: as the passage has it; None if no passage answers.
         span: what a reader read, and its score.
         evidence: what the passage holds of a long answer, which no passage holds word for word.
-        remembered: what the LM says where no passage is known to hold it: an answer from memory; or, if nothing was
-            proposed, one that does not stand in the passage word for word.
-        certain: whether it is certain of that. It is not asked whether it is of what it misquotes from a passage.
+        remembered: an answer that no passage is known to hold: the LM's from memory, or, if none was proposed, one that
+            it misquotes from a passage.
+        certain: whether the LM is certain of what it remembers; off for a misquoted answer, about which it is not
+            asked.
     """
 
     stance: Stance
@@ -64,7 +65,7 @@ class StepCheck(StepModule):
         self.check = dspy.Predict(CheckStep)
 
     def forward(self, question: str, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
-        """Return the verdict; an answer that does not stand in the passage that it is said to be from is none."""
+        """Return the verdict. An answer does not count if the passage that the LM names does not hold it."""
         if not passages:
             return Verdict("silent", query)
         proposed_answer = proposed or ""
