@@ -75,11 +75,11 @@ def add_branch(
 def add_successor(
     tree: ReasoningTree, feedback: Feedback, answer: str | None, round: int, evidence: str | None = None
 ) -> Node:
-    """Add the node that takes the place of the one with feedback, and return it.
+    """Add the node that takes the place of the one that got feedback, and return it.
 
     Args:
         tree: grows.
-        feedback: names the node.
+        feedback: on the node.
         answer: the new answer; None if there still is none.
         round: of the new node.
         evidence: what the passage holds of a long answer, which no passage holds word for word.

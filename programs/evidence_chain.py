@@ -104,7 +104,7 @@ class EvidenceChain(Program):
     def conclude(
         self, tree: ReasoningTree, answer_style: AnswerStyle, findings: Findings, shown: list[Passage]
     ) -> dspy.Prediction:
-        """Return the facts as sentences with their marks, those from memory apart, and what they come to."""
+        """Return the prediction: proven facts as sentences with marks, then those from memory, then the conclusion."""
         proven = [fact for fact in findings.facts if fact.proven]
         references, marks = passages_of(proven), dict[str, str]()
         numbers = numbers_of(references)

@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
-    """Draw several times, at the same time; a single time at the LM's own temperature.
+    """Draw several samples at the same time; a single one is drawn at the LM's own temperature.
 
     Each draw has a temperature and a rollout of its own, or the client's cache would give all of them one reply.
 
     Returns:
-        What was drawn, without the draws whose replies could not be used: the others vote.
+        What was drawn, without the samples whose replies could not be used: only the others vote.
 
     Raises:
-        CallFailedError: if no draw's reply could be used, or one failed for a reason that all of them have.
+        CallFailedError: if no sample's reply could be used, or one failed for a reason that all of them share.
     """
 
     def rollout(number: int) -> T:

@@ -150,9 +150,10 @@ class Done(Event):
 def told_growth(
     watch: Callable[[ReasoningTree], None] | None,
 ) -> Callable[[ReasoningTree, Node, bool], None] | None:
-    """Return what tells each node that grows or changes, and then calls the watch; None if nobody wants to know.
+    """Return a function that tells the stream of each node that grows or changes, and then calls ``watch``.
 
-    A program that another one asks for the same question tells nothing: a stream is of one tree, that of the outer one.
+    Return None if there is neither. A program inside another one tells the stream nothing: a stream is of one tree,
+    that of the outer program.
     """
     tells = is_told() and asked_question() is None
     if watch is None and not tells:

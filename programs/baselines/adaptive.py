@@ -21,10 +21,10 @@ from .ircot import IRCoT, IRCoTSettings
 class Adaptive(IRCoT):
     """Adaptive-RAG (Jeong et al., NAACL 2024, arXiv 2403.14403): no, one or many retrievals, by the question.
 
-    A classifier says how many searches a question needs (the paper's section 3.2): none, and it is answered from
-    memory; one, and it is answered from the passages found with it; several, and IRCoT answers it, as in the paper.
-    The paper trains a small model on which of the three strategies answered training questions; here the LM judges,
-    and compilation shows it judgements that led to right answers.
+    A classifier says how many searches a question needs (the paper's section 3.2). If none, the question is answered
+    from memory; if one, from the passages that it finds; if several, by IRCoT, as in the paper. The paper trains a
+    small model on which of the three strategies answered training questions. Here the LM judges, and compilation shows
+    it judgements that led to right answers.
     """
 
     name = "adaptive"

@@ -45,12 +45,12 @@ class DSPSettings(ProgramSettings):
 class DSP(Program):
     """Demonstrate-Search-Predict (Khattab et al., 2022, arXiv 2212.14024), the program for multi-hop questions.
 
-    Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
-    queries from the question and what the hop before found, and fuses what they and the question itself retrieve; this
-    takes the place of what the hop before found. Predict reasons over what the last hop found, and over the thoughts
-    that led to the first query of each hop, with self-consistency; later queries see these thoughts as well. This is
-    the authors' second program for multi-hop questions (in their introductory notebook); it samples 10 queries and 20
-    answers, the defaults here are fewer.
+    Demonstrate is compilation, which annotates training questions with the program's own steps. Search goes in hops:
+    each samples queries from the question and from what the hop before found, fuses what these queries and the question
+    retrieve, and forgets what the hop before found. Predict answers, with self-consistency, from what the last hop
+    found and from the thoughts that led to the first query of each hop; later queries see these thoughts as well. This
+    is the authors' second program for multi-hop questions (in their introductory notebook), which samples 10 queries
+    and 20 answers; the defaults here are fewer.
     """
 
     name = "dsp"
@@ -84,7 +84,7 @@ class DSP(Program):
         """Make one hop.
 
         Returns:
-            What the sampled queries and the question found together, the thoughts that led to the first query, and
+            The fused passages of the sampled queries and the question, the thoughts that led to the first query, and
             that query's node in the tree.
         """
         write = partial(call, self.search_query, question=tree.question, findings=findings, passages=numbered(context))

@@ -40,9 +40,8 @@ class IRCoT(Program):
 
     The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
     more, until one concludes with the answer, or no new one is written. A reader, which does not see the reasoning,
-    answers from all that was collected. As in the authors' code, one paragraph a title is collected, a sentence that
-    only concludes (``Thus …``, ``Therefore …``) or calculates is no query (the fact before it was searched for), and a
-    query has no question words.
+    answers from all that was collected. As in the authors' code, one paragraph a title is collected; a sentence that
+    only concludes (``Thus …``, ``Therefore …``) or calculates is not searched for; and a query has no question words.
     """
 
     name = "ircot"
@@ -80,7 +79,7 @@ class IRCoT(Program):
 
 
 def one_a_title(passages: list[Passage]) -> list[Passage]:
-    """Return the first passage of each title, and each one without a title once."""
+    """Return the first passage of each title, and every passage without a title, each once."""
     first: dict[str, Passage] = {}
     for passage in passages:
         first.setdefault(passage.title or passage.id, passage)

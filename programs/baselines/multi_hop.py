@@ -77,7 +77,7 @@ class MultiHop(Program):
 def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on", **inputs: Any) -> str:
     """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.
 
-    One that was made before is no demonstration. ``kind`` is that of a step that writes a query.
+    A reply that repeats an earlier query is no demonstration. ``kind`` is noted on a reply that has a query.
     """
     reply = call(predict, **inputs)
     query = query_or_none(reply.query) or ""
@@ -87,10 +87,10 @@ def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on"
 
 
 def taken_down(predict: dspy.Predict, before: list[Passage], found: list[Passage], **inputs: Any) -> list[str]:
-    """Return what a call takes down of the passages that were found, as texts; their marks count those before as well.
+    """Return the notes or the summary that a call writes about the passages that were found.
 
-    A passage that a text marks is judged useful. One that was found before is not judged: what was told of it need not
-    be told again.
+    Marks number the passages found before as well. A new passage is judged useful if a mark names it; an earlier one is
+    not judged, since its facts may be noted already.
     """
     if not found:
         return []

@@ -50,10 +50,10 @@ class Solution:
 
 
 class SubquestionAnswer(StepModule):
-    """The answer to a subquestion, given those before it.
+    """Answers a subquestion, given the answers to earlier ones.
 
     Args:
-        retrieval: whether it is read from passages; otherwise it comes from memory.
+        retrieval: whether the answer is read from passages; otherwise it comes from memory.
     """
 
     def __init__(self, retrieval: bool) -> None:
@@ -85,7 +85,7 @@ class Solving(Program):
         self.tracing = Tracing()
 
     def solve(self, question: str, path: list[Node], query: str, k: int | None = None) -> Solution:
-        """Answer a subquestion, given those before it on the path, from k passages."""
+        """Answer a subquestion from k passages, given the earlier ones on the path."""
         passages: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
         solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=passages)
         return solution

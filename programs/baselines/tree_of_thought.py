@@ -86,9 +86,9 @@ class TreeOfThought(Solving):
     def grow(
         self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
     ) -> tuple[list[Thought], list[list[Node]]]:
-        """Return the thoughts that nothing goes on from, and the paths that are one thought longer.
+        """Return the thoughts for which nothing new is proposed, and the paths that are one thought longer.
 
-        What was solved for these paths is appended to ``solutions``.
+        The solutions of the new thoughts are appended to ``solutions``.
         """
         count = self.settings.candidates
 

@@ -93,9 +93,9 @@ class VerifyAndEdit(Program):
         return self.edit(tree, node, content, answer_style)
 
     def verify(self, question: str, sentence: str) -> Verified:
-        """Return the sentence edited by what is found for it: with itself if the LM asks nothing about it (section 3).
+        """Return the sentence, edited by the passages that its verifying question finds (section 3).
 
-        Without passages it stays as it was.
+        If the LM asks none, the sentence itself is searched for. Without passages it stays as it was.
         """
         query = query_or_none(call(self.ask_to_verify, question=question, sentence=sentence).query) or sentence
         passages = self.retrieve(query, self.settings.k)

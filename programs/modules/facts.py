@@ -52,7 +52,7 @@ class Findings:
     Attributes:
         facts: in their order.
         missing: queries; none if no searches are left.
-        answer: the LM's, or what the values that it compares come to.
+        answer: the LM's, corrected by the values that it compares.
         sure: whether the answer is no guess.
     """
 
