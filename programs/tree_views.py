@@ -104,7 +104,7 @@ def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
 
 
 def given_up(branches: Sequence[Sequence[Node]]) -> str:
-    """Return branches that were given up as one line, such as "Verne → Nantes; Bonn", without what was not looked up."""
+    """Return given-up branches as one line, such as "Verne → Nantes; Bonn", without what was never looked up."""
     distinct = list(dict.fromkeys(filter(None, map(_chain, branches))))
     return "; ".join(distinct[:_MOST]) + f"; {len(distinct) - _MOST} more" * (len(distinct) > _MOST)
 

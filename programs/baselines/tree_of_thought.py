@@ -18,9 +18,10 @@ from ...signatures.subquestions import JudgeSteps, ProposeFollowUps
 from ..demonstrations import note
 from ..modules.chain_of_query import as_steps
 from ..modules.reader import as_share
+from ..modules.subquestions import Solution, add_solution
 from ..program import ProgramSettings
 from ..tree import Node, ReasoningTree
-from .subquestions import Solution, Solving, add_solution
+from .subquestions import Solving
 
 
 class TreeOfThoughtSettings(ProgramSettings):
