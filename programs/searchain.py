@@ -1,5 +1,8 @@
 """Search-in-the-Chain.
 
+The methods stand in the order of algorithm 1. Its Main is `reason`, ChainGenerate `continue_chain` (by default `revise`),
+AddChild `add_branch`, DuplicateQueryDetection `shares_outcome`, IR `interact`, Retrieval and Reader `look_up`.
+
 Given the same replies, the paper's way (``preset=paper``) makes the searches of the authors' client, gives the same
 feedback and stops at the same time, but:
 
@@ -184,114 +187,17 @@ class SearChain(Program):
         """Plan a chain, check it node by node, go on from each node that needs help, and trace (algorithm 1, Main)."""
         settings, check = self.settings, self.checked_by(tree.question, answer_style)
         generate = self.revise if settings.fills_in else self.continue_chain
-        plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
+        inputs = {"question": tree.question, "answer_style": answer_style}
+        plan = self.chain_of_query(**inputs)
         branch, chains = add_branch(tree, None, plan, fills_in=settings.fills_in), 1
         while settings.retrieval and (feedback := self.traverse(tree, branch, check)):
             if settings.fills_in and feedback.help != "revise":
                 branch = add_filled_in(tree, branch, feedback)
             elif chains < settings.max_rounds:
                 branch, chains = generate(tree, branch, feedback, answer_style), chains + 1
-            elif not settings.fills_in:
+            elif not settings.fills_in:  # else what is planned is still looked up
                 break
-        path = tree.last_path()
-        return answered(tree, *self.tracing(question=tree.question, answer_style=answer_style, path=path))
-
-    def traverse(self, tree: ReasoningTree, branch: list[Node], check: Check) -> Feedback | None:
-        """Return the feedback on the first node of the branch that needs help, if any (algorithm 1, Traverse)."""
-        for planned in branch:
-            node = refilled(tree, planned)
-            if node.stance is not None or self.shares_outcome(tree, node):
-                continue
-            if feedback := self.interact(tree, node, check):
-                return feedback
-        return None
-
-    def interact(self, tree: ReasoningTree, node: Node, check: Check) -> Feedback | None:
-        """Return the feedback if the node needs completion or correction; None if it passes (algorithm 1, IR)."""
-        settings = self.settings
-        is_checked = settings.verification if node.answer and node.sure else settings.completion
-        node, verdict = self.look_up(tree, node, check if is_checked else None)
-        if not is_checked or not (node.found or (settings.fills_in and node.answer is None)):
-            return None
-        if node.answer is None:
-            return Feedback(node, self.help_for(verdict), verdict)
-        if settings.fills_in and not node.sure and verdict.remembered and not agree(node.answer, verdict.remembered):
-            return Feedback(node, "remember", verdict)
-        if verdict.stance == "contradicts":
-            count = independent_passages(verdict.answer or "", [node.query, tree.question], node.found)
-            node = tree.update(node, single_source=count < 2)
-            return Feedback(node, "correct", verdict) if count >= settings.min_independent_passages else None
-        if verdict.stance == "supports":
-            fuller = fuller_name(node.answer or "", verdict.answer or "")
-            tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
-        return None
-
-    def look_up(self, tree: ReasoningTree, node: Node, check: Check | None) -> tuple[Node, Verdict]:
-        """Retrieve for a node; return it with its passages, and what these say (algorithm 1, Retrieval and Reader)."""
-        passages, verdict = list[Passage](), Verdict("silent", node.query)
-        goes_on = check is not None and self.settings.fills_in
-        for found in lookups(tree, node, self.find) if goes_on else [self.find(node.query)]:
-            passages += found
-            node = tree.update(node, found=tuple(passages), passage=passages[0] if passages else None)
-            if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
-                break
-        passage = verdict.passage or node.passage
-        return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
-
-    def find(self, query: str) -> list[Passage]:
-        """Return k passages of a query; by default, the next best ones take the places of copies."""
-        passages, k = self.retrieve(query, self.settings.k), self.settings.k
-        if not self.settings.fills_in or without_copies(passages) == passages:
-            return passages
-        return without_copies(self.retrieve(query, 2 * k))[:k]
-
-    def checked_by(self, question: str, answer_style: AnswerStyle) -> Check:
-        """Return what checks the answers: the reader, or the LM, which is asked for each verdict once (section 3.2)."""
-        if self.reader is not None:
-            literally = self.settings.agreement == "string"
-            return SpanCheck(self.reader, answer_style, self.settings.theta, self.settings.alpha, literally)
-        verdicts: dict[tuple[str | None, ...], Verdict] = {}
-
-        def check(query: str, answer: str | None, passages: list[Passage]) -> Verdict:
-            key = (query, answer, *(passage.id for passage in passages))
-            if key not in verdicts:
-                verdicts[key] = self.step_check(question, query, answer, passages)
-            return verdicts[key]
-
-        return check
-
-    def help_for(self, verdict: Verdict) -> Help:
-        """Return the help for a node without an answer; in the paper always a completion (section 3.2)."""
-        if not self.settings.fills_in or verdict.answer:
-            return "complete"
-        return "remember" if verdict.remembered else "revise"
-
-    def shares_outcome(self, tree: ReasoningTree, node: Node) -> bool:
-        """Return whether an earlier node has the same query (DuplicateQueryDetection); if so, share its outcome."""
-        fills_in = self.settings.fills_in
-        if not self.settings.skip_repeats or (node.answer is None and not fills_in):
-            return False
-        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
-        index = self.repeated(node.query, [earlier.query for earlier in processed])
-        if index is None:
-            return False
-        first = processed[index]
-        helped = (later for later in reversed(processed) if later.replaces == first.id and later.query == first.query)
-        settled = next(helped, first)
-        if settled.answer is None and fills_in:
-            return False
-        tree.update(node, **{name: getattr(settled, name) for name in _OUTCOME}, repeats=first.id)
-        return True
-
-    def repeated(self, query: str, earlier: list[str]) -> int | None:
-        """Return the index of the earlier query that this one repeats, or None."""
-        duplicates: DuplicateCheck = self.duplicates
-        if isinstance(duplicates, ExactDuplicates):
-            return duplicates(query, earlier)
-        inputs, compare = {"query": query, "earlier": earlier}, partial(duplicates, query, earlier)
-        remote = getattr(duplicates, "remote", False)
-        index: int | None = self.compare("duplicates", inputs, int | None, compare, remote=remote)
-        return index
+        return answered(tree, *self.tracing(**inputs, path=tree.last_path()))
 
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
@@ -339,6 +245,103 @@ class SearChain(Program):
         if not steps or filled_in(tree, parent, steps[0].query).casefold() in failed:
             return branch
         return add_branch(tree, parent, steps, fills_in=True, round=next_round(tree), replaces=node.id)
+
+    def traverse(self, tree: ReasoningTree, branch: list[Node], check: Check) -> Feedback | None:
+        """Return the feedback on the first node of the branch that needs help, if any (algorithm 1, Traverse)."""
+        for planned in branch:
+            node = refilled(tree, planned)
+            if node.stance is not None or self.shares_outcome(tree, node):
+                continue
+            if feedback := self.interact(tree, node, check):
+                return feedback
+        return None
+
+    def shares_outcome(self, tree: ReasoningTree, node: Node) -> bool:
+        """Return whether an earlier node has the same query (DuplicateQueryDetection); if so, share its outcome."""
+        fills_in = self.settings.fills_in
+        if not self.settings.skip_repeats or (node.answer is None and not fills_in):
+            return False
+        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
+        index = self.repeated(node.query, [earlier.query for earlier in processed])
+        if index is None:
+            return False
+        first = processed[index]
+        helped = (later for later in reversed(processed) if later.replaces == first.id and later.query == first.query)
+        settled = next(helped, first)
+        if settled.answer is None and fills_in:
+            return False
+        tree.update(node, **{name: getattr(settled, name) for name in _OUTCOME}, repeats=first.id)
+        return True
+
+    def repeated(self, query: str, earlier: list[str]) -> int | None:
+        """Return the index of the earlier query that this one repeats, or None."""
+        duplicates: DuplicateCheck = self.duplicates
+        if isinstance(duplicates, ExactDuplicates):
+            return duplicates(query, earlier)
+        inputs, compare = {"query": query, "earlier": earlier}, partial(duplicates, query, earlier)
+        remote = getattr(duplicates, "remote", False)
+        index: int | None = self.compare("duplicates", inputs, int | None, compare, remote=remote)
+        return index
+
+    def interact(self, tree: ReasoningTree, node: Node, check: Check) -> Feedback | None:
+        """Return the feedback if the node needs completion or correction; None if it passes (algorithm 1, IR)."""
+        settings = self.settings
+        is_checked = settings.verification if node.answer and node.sure else settings.completion
+        node, verdict = self.look_up(tree, node, check if is_checked else None)
+        if not is_checked or not (node.found or (settings.fills_in and node.answer is None)):
+            return None
+        if node.answer is None:
+            return Feedback(node, self.help_for(verdict), verdict)
+        if settings.fills_in and not node.sure and verdict.remembered and not agree(node.answer, verdict.remembered):
+            return Feedback(node, "remember", verdict)
+        if verdict.stance == "contradicts":
+            count = independent_passages(verdict.answer or "", [node.query, tree.question], node.found)
+            node = tree.update(node, single_source=count < 2)
+            return Feedback(node, "correct", verdict) if count >= settings.min_independent_passages else None
+        if verdict.stance == "supports":
+            fuller = fuller_name(node.answer or "", verdict.answer or "")
+            tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
+        return None
+
+    def help_for(self, verdict: Verdict) -> Help:
+        """Return the help for a node without an answer; in the paper always a completion (section 3.2)."""
+        if not self.settings.fills_in or verdict.answer:
+            return "complete"
+        return "remember" if verdict.remembered else "revise"
+
+    def look_up(self, tree: ReasoningTree, node: Node, check: Check | None) -> tuple[Node, Verdict]:
+        """Retrieve for a node; return it with its passages, and what these say (algorithm 1, Retrieval and Reader)."""
+        passages, verdict = list[Passage](), Verdict("silent", node.query)
+        goes_on = check is not None and self.settings.fills_in
+        for found in lookups(tree, node, self.find) if goes_on else [self.find(node.query)]:
+            passages += found
+            node = tree.update(node, found=tuple(passages), passage=passages[0] if passages else None)
+            if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
+                break
+        passage = verdict.passage or node.passage
+        return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
+
+    def find(self, query: str) -> list[Passage]:
+        """Return k passages of a query; by default, the next best ones take the places of copies."""
+        passages, k = self.retrieve(query, self.settings.k), self.settings.k
+        if not self.settings.fills_in or without_copies(passages) == passages:
+            return passages
+        return without_copies(self.retrieve(query, 2 * k))[:k]
+
+    def checked_by(self, question: str, answer_style: AnswerStyle) -> Check:
+        """Return what checks the answers: the reader, or the LM, which is asked for each verdict once (section 3.2)."""
+        if self.reader is not None:
+            literally = self.settings.agreement == "string"
+            return SpanCheck(self.reader, answer_style, self.settings.theta, self.settings.alpha, literally)
+        verdicts: dict[tuple[str | None, ...], Verdict] = {}
+
+        def check(query: str, answer: str | None, passages: list[Passage]) -> Verdict:
+            key = (query, answer, *(passage.id for passage in passages))
+            if key not in verdicts:
+                verdicts[key] = self.step_check(question, query, answer, passages)
+            return verdicts[key]
+
+        return check
 
 
 class SearChainWithoutRetrievalSettings(SearChainSettings):
