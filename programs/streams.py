@@ -20,6 +20,7 @@ from ..lm.parallel import on_thread
 from ..lm.progress import Event, is_told, listener, tell, telling
 from ..retrieval import Passage, asked_question
 from ..signatures import AnswerStyle
+from .answered import as_fields
 from .tree import Node, ReasoningTree
 from .tree_views import node_line
 
@@ -120,20 +121,6 @@ def new_line(event: NodeGrown, told: set[str]) -> str | None:
         return None
     told.add(line)
     return line
-
-
-def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
-    """Return a prediction as values that JSON can hold."""
-    return {
-        "answer": prediction.answer,
-        "rests_on": prediction.rests_on,
-        "final_content": prediction.final_content,
-        "references": [passage.model_dump() for passage in prediction.references],
-        "tree": prediction.tree.model_dump(mode="json"),
-        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
-        "spent": prediction.spent.model_dump(),
-        "seconds": prediction.seconds,
-    }
 
 
 class Done(Event):
