@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from math import isfinite
-from typing import Annotated, Any
+from typing import Any
 
 import dspy
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.event_loop import no_coroutine
@@ -25,6 +25,7 @@ from ..lm.spent import Spent
 from ..metrics import METRICS, Gold, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import answer_stands_in, answers_in_passages, gold_names, names_as
 from ..programs import ReasoningTree
+from ..programs.answered import Answered
 from ..programs.tree import without_repeats
 from ..retrieval import Passage
 from .identity import digest
@@ -64,25 +65,8 @@ class MetricError(QuestreeError):
     """A metric that raised an error or gave no number; the answer that it was to score is kept."""
 
 
-_Text = Annotated[str, BeforeValidator(without_surrogates)]
-
-
-class Cited(BaseModel):
-    """A passage by its id and title.
-
-    Attributes:
-        text: empty if the tree or another field of the record holds it.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    id: _Text
-    title: _Text = ""
-    text: _Text = ""
-
-
-class Record(BaseModel):
-    """What a run keeps of a question; one line of JSON.
+class Record(Answered):
+    """What a run keeps of a question: the answer, its gold and its scores; one line of JSON.
 
     It holds all that a metric needs: the gold answers under the names that an example has, and `prediction`. So
     ``metric("f1")(record, record.prediction)`` scores it.
@@ -94,7 +78,6 @@ class Record(BaseModel):
         answers: the gold answers.
         answer_style: the form of the answer.
         answers_are_regex: whether the gold answers are regular expressions.
-        references: what ``final_content`` cites: ``[n]`` is ``references[n-1]``.
         passages: what the answer rests on.
         seen: every passage that was found, in the order in which all programs are measured (`ranked`).
         sources: knowledge source of each node on the final path (SearChain, table 2).
@@ -104,9 +87,7 @@ class Record(BaseModel):
         gold_sentences: the gold paragraphs with their supporting sentences, where the data set tells them.
         retrieval: what was found, by name (`retrieval_scores`); recall and precision only if gold passages or titles
             are known.
-        failure: why there is no answer; None if there is one.
         dropped: what was left out of prompts so that they fit the LM's window.
-        seconds: wall time of the question.
         trace: where its MLflow trace stands in MLflow's pages, of whichever store: ``experiments/…/traces/…``; empty
             if it was not traced.
         kind: the data set's own type of question.
@@ -122,23 +103,16 @@ class Record(BaseModel):
     answers: tuple[str, ...] = ()
     answer_style: str = "short"
     answers_are_regex: bool = False
-    answer: str = ""
-    final_content: str = ""
-    references: tuple[Passage, ...] = ()
-    passages: tuple[Cited, ...] = ()
-    seen: tuple[Cited, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    seen: tuple[Passage, ...] = ()
     gold_titles: tuple[str, ...] = ()
     gold_passages: tuple[str, ...] = ()
     gold_sentences: tuple[dict[str, Any], ...] = ()
-    tree: ReasoningTree | None = None
     sources: tuple[str, ...] = ()
     rounds: int = 0
     scores: dict[str, float] = Field(default_factory=dict)
     retrieval: dict[str, float] = Field(default_factory=dict)
-    failure: Failure | None = None
-    spent: Spent = Spent()
     dropped: tuple[Dropped, ...] = ()
-    seconds: float = 0.0
     trace: str = Field(default="", pattern=r"^(experiments/[\w-]+/traces/[\w:./-]+)?$")
     kind: str | None = None
     hops: int | None = None
@@ -147,19 +121,13 @@ class Record(BaseModel):
     @property
     def prediction(self) -> dspy.Prediction:
         """Return the program's prediction, as metrics take it."""
-        held = {passage.id: passage for passage in self.tree.passages()} if self.tree else {}
-        held |= {one.id: Passage(id=one.id, title=one.title, text=one.text) for one in self.passages if one.text}
-
-        def whole(cited: Iterable[Cited]) -> list[Passage]:
-            return [held.get(one.id) or Passage(id=one.id, title=one.title, text=one.text) for one in cited]
-
-        found = {"references": list(self.references), "passages": whole(self.passages), "seen": whole(self.seen)}
-        return dspy.Prediction(**{name: getattr(self, name) for name in _ALIKE} | found | self.extras)
+        fields = self.answer_fields | {name: getattr(self, name) for name in _BESIDE} | self.extras
+        lists = {name: list(fields[name]) for name in ("references", "passages", "seen")}
+        return dspy.Prediction(**fields | lists)
 
 
-_ALIKE = ("answer", "final_content", "tree", "failure", "spent", "dropped", "seconds")
-"""What a prediction and a record both have, beside `_PASSAGES`."""
-_PASSAGES = ("references", "passages", "seen")
+_BESIDE = ("passages", "seen", "dropped")
+"""What a prediction and a record both have, beside the fields of `Answered`."""
 
 
 def question_id(example: dspy.Example) -> str:
@@ -290,25 +258,16 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
 
 
 def _record(example: dspy.Example, prediction: dspy.Prediction) -> Record:
-    gold, tree, passages = example_fields(example), prediction.get("tree"), prediction.get("passages") or ()
-    held = tree.passages() if tree else []
-    path = without_repeats(tree.nodes_behind_answer()) if tree else []
+    gold, answered = example_fields(example), Answered.of(prediction)
+    found = {name: tuple(prediction.get(name) or ()) for name in _BESIDE}
+    tree = answered.tree or ReasoningTree(question="")
+    path, told = without_repeats(tree.nodes_behind_answer()), {*Answered.model_fields, *_BESIDE}
     return Record(
-        **gold,
-        answer=prediction.get("answer") or "",
-        final_content=prediction.get("final_content") or "",
-        references=tuple(prediction.get("references") or ()),
-        passages=_cited(passages, held),
-        seen=_cited(prediction.get("seen") or (), [*held, *passages]),
-        tree=tree,
+        **gold | answered.answer_fields | found,
         sources=tuple(node.source for node in path if node.source != "passage" and node.blend is None),
-        rounds=max((node.round for node in tree.nodes), default=0) if tree else 0,
+        rounds=max((node.round for node in tree.nodes), default=0),
         retrieval=retrieval_scores(prediction, gold),
-        failure=prediction.get("failure"),
-        spent=prediction.get("spent") or Spent(),
-        dropped=tuple(prediction.get("dropped") or ()),
-        seconds=prediction.get("seconds") or 0.0,
-        extras={name: plain(value) for name, value in prediction.items() if name not in (*_ALIKE, *_PASSAGES)},
+        extras={name: plain(value) for name, value in prediction.items() if name not in told},
     )
 
 
@@ -446,9 +405,3 @@ def example_of(record: Record) -> dspy.Example:
     fields = {name: getattr(record, name) for name in (*names, "gold_titles", "gold_passages", "gold_sentences")}
     lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
     return dspy.Example(**fields | lists).with_inputs("question", "answer_style")
-
-
-def _cited(passages: Iterable[Passage], held: Iterable[Passage]) -> tuple[Cited, ...]:
-    """Return the passages without the texts of those that are held elsewhere."""
-    ids = {passage.id for passage in held}
-    return tuple(Cited(id=one.id, title=one.title, text="" if one.id in ids else one.text) for one in passages)

@@ -47,8 +47,8 @@ class Answered(BaseModel):
         return Answered(**{name: value for name, value in fields.items() if value is not None})
 
     @property
-    def answered(self) -> dict[str, Any]:
-        """Return the fields of an answer alone, without those that a record or a page adds."""
+    def answer_fields(self) -> dict[str, Any]:
+        """Return the fields of `Answered` alone, without those that a record or a page adds."""
         return {name: getattr(self, name) for name in Answered.model_fields}
 
 

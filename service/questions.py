@@ -26,9 +26,10 @@ from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
 from ..lm.progress import CallBegun, CallEnded, Event, telling
 from ..lm.spent import Spent, total
 from ..optimize.result import compiled_parts
-from ..pages.asked_question import AskedQuestion
+from ..pages.asked_question import AskedQuestion, state_after
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
+from ..programs.answered import Answered
 from ..programs.streams import NodeChanged, NodeGrown, Searching, Written
 from ..retrieval import Retriever
 from ..retrieval.serving.server_limits import Refused
@@ -211,13 +212,12 @@ class PendingQuestion:
             self._restating = asked.spent
         self._tell(event)
 
-    def done(self, said: dspy.Prediction) -> None:
+    def done(self, prediction: dspy.Prediction) -> None:
         """Note what the program returned."""
-        asked = self.asked
-        asked.answer, asked.final_content, asked.references = said.answer, said.final_content, said.references
-        asked.rests_on = said.get("rests_on")
-        asked.spent, asked.tree = total([self._restating, said.spent]), said.tree
-        self.end("answered" if said.failure is None else "failed", said.failure)
+        answered = Answered.of(prediction)
+        self.asked.take(answered)
+        self.asked.spent = total([self._restating, answered.spent])
+        self.end(state_after(answered), answered.failure)
 
     def end(self, state: Literal["answered", "failed", "stopped"], failure: Failure | None = None) -> None:
         """Note how it ended, and why there is no answer."""
