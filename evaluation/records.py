@@ -25,7 +25,7 @@ from ..lm.spent import Spent
 from ..metrics import METRICS, Gold, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import answer_stands_in, answers_in_passages, gold_names, names_as
 from ..programs import ReasoningTree
-from ..programs.answered import Answered
+from ..programs.answer import Answered
 from ..programs.tree import without_repeats
 from ..retrieval import Passage
 from .identity import digest

@@ -27,7 +27,7 @@ from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
 from ..lm.policy import Limits
 from ..programs import Program
-from ..programs.answered import Answered, as_fields
+from ..programs.answer import Answered, as_fields
 from ..simulate import is_simulated, not_known
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ..evaluation.records import Record
 from ..metrics.citations import Mark, reference_marks
 from ..metrics.claims import supporting_sentence, supports_fragment
 from ..programs import ReasoningTree
-from ..programs.answered import Answered
+from ..programs.answer import Answered
 from ..programs.basis import Standing, basis, standing_of
 from ..retrieval import Passage
 from ..signatures import AnswerStyle

@@ -20,7 +20,7 @@ from ..lm.parallel import on_thread
 from ..lm.progress import Event, is_told, listener, tell, telling
 from ..retrieval import Passage, asked_question
 from ..signatures import AnswerStyle
-from .answered import as_fields
+from .answer import as_fields
 from .tree import Node, ReasoningTree
 from .tree_views import node_line
 

@@ -29,7 +29,7 @@ from ..optimize.result import compiled_parts
 from ..pages.asked_question import AskedQuestion, state_after
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
-from ..programs.answered import Answered
+from ..programs.answer import Answered
 from ..programs.streams import NodeChanged, NodeGrown, Searching, Written
 from ..retrieval import Retriever
 from ..retrieval.serving.server_limits import Refused
