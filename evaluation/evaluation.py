@@ -249,7 +249,7 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         "id": record.id,
         "question": record.question,
-        "answers": " | ".join(record.answers),
+        "answers": " | ".join(record.gold_answers),
         "answer": record.answer,
         "rests_on": record.rests_on or "",
         **record.scores,

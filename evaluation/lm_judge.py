@@ -54,7 +54,7 @@ def agreement(records: Iterable[Record], judge: str) -> Interval | None:
     """Return the share of the answers judged on which the judge and cover-EM agree; None if there are none."""
     covers = metric("cover-em")
     same = [
-        record.scores[judge] == float(covers(record, record.prediction))
+        record.scores[judge] == float(covers(record.example, record.prediction))
         for record in records
         if record.failure is None and judge in record.scores
     ]

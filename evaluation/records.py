@@ -68,14 +68,13 @@ class MetricError(QuestreeError):
 class Record(Answered):
     """What a run keeps of a question: the answer, its gold and its scores; one line of JSON.
 
-    It holds all that a metric needs: the gold answers under the names that an example has, and `prediction`. So
-    ``metric("f1")(record, record.prediction)`` scores it.
+    It holds all that a metric needs: ``metric("f1")(record.example, record.prediction)`` scores it.
 
     Attributes:
         id: unique in its task.
         inputs: digest of what the program was given.
         gold: digest of the example's other fields, which metrics may look at; likewise.
-        answers: the gold answers.
+        gold_answers: the example's ``answers``.
         answer_style: the form of the answer.
         answers_are_regex: whether the gold answers are regular expressions.
         passages: what the answer rests on.
@@ -100,7 +99,7 @@ class Record(Answered):
     question: str
     inputs: str = ""
     gold: str = ""
-    answers: tuple[str, ...] = ()
+    gold_answers: tuple[str, ...] = ()
     answer_style: str = "short"
     answers_are_regex: bool = False
     passages: tuple[Passage, ...] = ()
@@ -119,6 +118,14 @@ class Record(Answered):
     extras: dict[str, Any] = Field(default_factory=dict)
 
     @property
+    def example(self) -> dspy.Example:
+        """Return the question, as it was asked, with its gold side."""
+        names = ("id", "question", "answer_style", "answers_are_regex", "kind", "hops")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        fields |= {"answers": list(self.gold_answers)} | {name: list(getattr(self, name)) for name in _GOLD}
+        return dspy.Example(**fields).with_inputs("question", "answer_style")
+
+    @property
     def prediction(self) -> dspy.Prediction:
         """Return the program's prediction, as metrics take it."""
         fields = self.answer_fields | {name: getattr(self, name) for name in _BESIDE} | self.extras
@@ -126,6 +133,8 @@ class Record(Answered):
         return dspy.Prediction(**fields | lists)
 
 
+_GOLD = ("gold_titles", "gold_passages", "gold_sentences")
+"""What an example and a record both have as lists; a record's gold answers are the example's ``answers``."""
 _BESIDE = ("passages", "seen", "dropped")
 """What a prediction and a record both have, beside the fields of `Answered`."""
 
@@ -215,8 +224,9 @@ def up_to_date(record: Record, example: dspy.Example) -> Record | None:
         return None
     if not changed:
         return record
-    retrieval, scores = retrieval_scores(record.prediction, fields), {} if "answers" in changed else by_judges(record)
-    return record.model_copy(update={**fields, "retrieval": retrieval, "scores": scores})
+    fields["retrieval"] = retrieval_scores(record.prediction, example)
+    fields["scores"] = {} if "gold_answers" in changed else by_judges(record)
+    return record.model_copy(update=fields)
 
 
 def by_judges(record: Record) -> dict[str, float]:
@@ -234,7 +244,8 @@ def check_example(example: dspy.Example) -> None:
         fault = first_line(error)
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            place = ".".join(map(str, first["loc"])).replace("gold_answers", "answers")
+            fault = f"{place}: {first['msg']}"
         raise QuestreeError(
             f"The question {example.get('id') or example.get('question')!r} cannot be asked: {fault}. "
             "It needs a text as question, a list of texts as answers, and with_inputs(...)."
@@ -266,7 +277,7 @@ def _record(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         **gold | answered.answer_fields | found,
         sources=tuple(node.source for node in path if node.source != "passage" and node.blend is None),
         rounds=max((node.round for node in tree.nodes), default=0),
-        retrieval=retrieval_scores(prediction, gold),
+        retrieval=retrieval_scores(prediction, example),
         extras={name: plain(value) for name, value in prediction.items() if name not in told},
     )
 
@@ -323,7 +334,7 @@ def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: 
     return value
 
 
-def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> dict[str, float]:
+def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any] | dspy.Example) -> dict[str, float]:
     """Return what a question's retrieval, and its citations, were worth.
 
     ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
@@ -336,10 +347,10 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
 
     Args:
         prediction: of the question; one that does not tell what was seen has no recall@k.
-        gold: as `example_fields` names it; its titles are taken where there are no gold passages.
+        gold: the example; the titles of its gold passages are taken where these are not known.
     """
     scores: dict[str, float | None] = {}
-    passages, titles = gold.get("gold_passages", ()), gold.get("gold_titles", ())
+    passages, titles = gold.get("gold_passages") or (), gold.get("gold_titles") or ()
     tree, evidence, told = prediction.get("tree"), prediction.get("evidence"), prediction.get("seen")
     if (passages or titles) and prediction.get("passages") is not None:
         wanted = gold_names(passages, titles)
@@ -353,7 +364,7 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
         found["s-precision kept"] = s_precision(kept, wanted)
         found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
         scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
-    answers = answers_in_passages(gold.get("answers", ()), gold.get("answer_style", "short"))
+    answers = answers_in_passages(gold.get("answers") or (), gold.get("answer_style") or "short")
     if answers and told is not None:
         are_regex = bool(gold.get("answers_are_regex"))
         scores |= {f"answer@{k}": float(answer_stands_in(told[:k], answers, are_regex)) for k in CONTEXTS}
@@ -385,7 +396,6 @@ def plain(value: Any) -> Any:
 
 def example_fields(example: dspy.Example) -> dict[str, Any]:
     """Return what a record holds of its example, by field."""
-    lists = ("answers", "gold_titles", "gold_passages", "gold_sentences")
     return {
         "id": question_id(example),
         "question": example.question,
@@ -395,13 +405,6 @@ def example_fields(example: dspy.Example) -> dict[str, Any]:
         "answers_are_regex": bool(example.get("answers_are_regex")),
         "kind": example.get("kind"),
         "hops": example.get("hops"),
-        **{name: tuple(example.get(name) or ()) for name in lists},
+        "gold_answers": tuple(example.get("answers") or ()),
+        **{name: tuple(example.get(name) or ()) for name in _GOLD},
     }
-
-
-def example_of(record: Record) -> dspy.Example:
-    """Return the question of a record, as it was asked, with its gold side."""
-    names = ("id", "question", "answer_style", "answers", "answers_are_regex", "kind", "hops")
-    fields = {name: getattr(record, name) for name in (*names, "gold_titles", "gold_passages", "gold_sentences")}
-    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
-    return dspy.Example(**fields | lists).with_inputs("question", "answer_style")

@@ -42,7 +42,6 @@ from .records import (
     ScoreFunction,
     check_example,
     checked_metrics,
-    example_of,
     judges_among,
     keeps_scores,
     metric_name,
@@ -182,7 +181,7 @@ def ask_again(
 
     ``simulated`` says whether the simulated LM gave the stored ones; the rest is as for `evaluate`.
     """
-    examples = [example_of(record) for record in records]
+    examples = [record.example for record in records]
     after = evaluate(program, examples, metrics, seed=seed, **how)
     bare = [record.model_copy(update={"scores": {}}) for record in records]
     then = tuple(score(record, example, metrics) for record, example in zip(bare, examples, strict=True))

@@ -45,7 +45,7 @@ def answered(id: str, score: float, *sources: str, hops: int | None = None, fail
     return Record(
         id=id,
         question=f"question {id}?",
-        answers=("gold",),
+        gold_answers=("gold",),
         tree=tree,
         sources=sources,
         rounds=len(tree.nodes) if tree else 0,

@@ -129,7 +129,7 @@ def test_a_stored_answer_scores_as_a_fresh_one(mini, tmp_path):
     assert refusing.engine.requests == []
     assert [one.scores for one in stored.records] == [one.scores for one in fresh.records]
     for record in read_records(tmp_path):
-        assert metric("by-style")(record, record.prediction) == record.scores["by-style"]
+        assert metric("by-style")(record.example, record.prediction) == record.scores["by-style"]
 
 
 def test_a_metric_sees_all_that_the_program_said(tmp_path):
