@@ -234,7 +234,7 @@ def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
     return by_id
 
 
-def _answered(
+def _stored_answers(
     kept: KeptRun, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
 ) -> dict[str, Record]:
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
@@ -284,7 +284,7 @@ class _Loop:
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
         self.policy, self.kept, self.account = policy, kept, account
         self.pays_elsewhere = answerers is not None
-        self.records = _answered(kept, examples, metrics) if kept else {}
+        self.records = _stored_answers(kept, examples, metrics) if kept else {}
         earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
         self.finished, self.failures = list[str](), dict[str, Failure]()

@@ -77,7 +77,7 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
         answer_style: AnswerStyle = "short",
     ) -> FoundAnswer:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
-        asked = await _answered(service, context, question, program, answer_style)
+        asked = await _answer_of(service, context, question, program, answer_style)
         return FoundAnswer(answer=asked.answer, final_content=asked.told, references=shown(asked.references))
 
     @server.resource("passage://{id}", mime_type="text/plain")
@@ -114,7 +114,7 @@ def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
     return app
 
 
-async def _answered(
+async def _answer_of(
     service: Service, context: Context[Any, Any], question: str, program: str, answer_style: AnswerStyle
 ) -> AskedQuestion:
     """Ask a question, report each node as progress, and return it answered; a client that cancels stops it.
