@@ -97,7 +97,7 @@ class Evaluation:
 
     @cached_property
     def retrieval(self) -> dict[str, float]:
-        """Return means of what was found (`records.retrieval_scores`), each over the questions that have it.
+        """Return means of what was found (`retrieval_scores`), each over the questions that have it.
 
         ``documents a call`` is how many passages an LM call was worth, over all questions (ToR, table 5). Where nothing
         was retrieved for any question, there is nothing to measure.

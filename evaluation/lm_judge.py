@@ -11,7 +11,8 @@ from ..common.errors import QuestreeError
 from ..lm.call import call
 from ..metrics import Gold, Interval, metric, share_interval
 from ..signatures.answers import JudgeAnswer
-from .records import JUDGE, Record
+from .records import Record
+from .scoring import JUDGE
 
 
 class LMJudge:

@@ -1,13 +1,12 @@
-"""One question that was asked: its gold, its answer, what was found, cited and spent, and what the answer is worth.
+"""The record of a question that was asked: its gold side, its answer, what was found, and its scores.
 
-Asking and scoring are two steps. `record_answer` makes a record of a program's prediction; `score` needs that record
-and no LM, so any metric can be run over what was answered before.
+Asking and scoring are two steps: `record_answer` makes a record of a program's prediction, and
+`questree.evaluation.scoring` scores it.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from math import isfinite
 from typing import Any
@@ -16,53 +15,20 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..common.errors import QuestreeError
-from ..common.event_loop import no_coroutine
 from ..common.secrets import holds_secret, without_secrets
 from ..common.text import without_surrogates
 from ..lm.episode import Dropped
-from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
+from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.spent import Spent
-from ..metrics import METRICS, Gold, citation_scores, precision, ranked, recall_at_k, s_precision
-from ..metrics.found_passages import answer_stands_in, answers_in_passages, gold_names, names_as
-from ..programs import ReasoningTree
+from ..metrics import ranked
 from ..programs.answer import Answered
-from ..programs.tree import without_repeats
+from ..programs.tree import ReasoningTree, without_repeats
 from ..retrieval import Passage
 from .identity import digest
-
-ScoreFunction = Callable[..., Any]
-"""``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""
-
-
-logger = logging.getLogger(__name__)
+from .retrieval_measures import retrieval_scores
 
 METRICS_VERSION = 4
 """The version of the measures: what was measured by another is measured anew, from what was answered."""
-
-RECALL_AT, CONTEXTS = (2, 5, 15), (5, 15)
-"""The numbers of passages at which recall, and whole chains and answers, of every program are measured."""
-_BY = ("", "title ")
-
-
-COLUMNS = {
-    *("program", "questions", "score", "answered", "difference", "p", "failed", "calls", "words_in", "words_out"),
-    *("rounds", "seconds", "cached", "cost", "simulated", "answered alone", "LM calls", "words in", "words out"),
-    *(f"{one}_{end}" for one in ("score", "grounded", "answered", "difference") for end in ("low", "high")),
-    *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
-    *("hops", "documents", "documents a call", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
-    *("grounded", "rests_on", *(f"answer@{k}" for k in CONTEXTS), *(f"{by}chain@{k}" for by in _BY for k in CONTEXTS)),
-    *("chain_cited", *(f"{by}chain cited" for by in _BY)),
-    *(f"{by}{kind}@{k}" for by in _BY for kind in ("recall", "precision") for k in (*RECALL_AT, "all")),
-    *(f"{by}{kind} kept" for by in _BY for kind in ("recall", "precision", "s-precision")),
-}
-"""The names of the other columns of results, which the figures of a metric of that name would replace."""
-
-JUDGE = "judge "
-"""How the name of each metric begins that is an LM as a judge."""
-
-
-class MetricError(QuestreeError):
-    """A metric that raised an error or gave no number; the answer that it was to score is kept."""
 
 
 class Record(Answered):
@@ -73,7 +39,7 @@ class Record(Answered):
     Attributes:
         id: unique in its task.
         inputs: digest of what the program was given.
-        gold: digest of the example's other fields, which metrics may look at; likewise.
+        gold: digest of the example's other fields, which metrics may look at.
         gold_answers: the example's ``answers``.
         answer_style: the form of the answer.
         answers_are_regex: whether the gold answers are regular expressions.
@@ -144,96 +110,6 @@ def question_id(example: dspy.Example) -> str:
     return str(example.get("id") or digest(example.question))
 
 
-def metric_name(metric: ScoreFunction) -> str:
-    """Return the name under which a metric's scores are kept."""
-    return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
-
-
-def checked_metrics(
-    metrics: ScoreFunction | Sequence[ScoreFunction], examples: Iterable[dspy.Example]
-) -> list[ScoreFunction]:
-    """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet."""
-    given: Any = metrics  # whatever it is
-    listed = [given] if callable(given) or isinstance(given, str) else list(given)
-    if not listed:
-        raise QuestreeError("There is no metric; give one at least, for example questree.metrics.metric('f1').")
-    for place, one in enumerate(listed):
-        name = metric_name(checked_metric(one))
-        if METRICS.get(name, one) != one:
-            raise QuestreeError(f"{name!r} is the name of a metric of ours: give yours another name.")
-        if name in COLUMNS and (place or name != "score"):  # of the first it is the score
-            raise QuestreeError(f"{name!r} is the name of another column of the results: give another.")
-        if any(name == metric_name(other) and one != other for other in listed[:place]):
-            raise QuestreeError(f"Two metrics are called {name!r}: give them different names.")
-    graded = [one for one in listed if hasattr(one, "check")]
-    for example in examples if graded else ():
-        asked = f"The question {question_id(example)!r}"
-        if not example.get("answers"):
-            raise QuestreeError(
-                f"{asked} has no gold answers, and {graded[0].name} goes by them: give it a list of texts as `answers`."
-            )
-        for metric in graded:
-            try:
-                metric.check(Gold.of(example))
-            except QuestreeError as error:
-                raise QuestreeError(f"{asked} cannot be scored: {error}") from error
-    return listed
-
-
-def checked_metric(given: Any) -> ScoreFunction:
-    """Return what was given if it can be a metric."""
-    if not callable(given) or isinstance(given, type):
-        raise QuestreeError(
-            f"{given!r} is no metric: give a function (example, prediction, trace=None), or one of ours by "
-            "questree.metrics.metric(NAME)."
-        )
-    checked: ScoreFunction = given
-    return checked
-
-
-def keeps_scores(metric: ScoreFunction) -> bool:
-    """Return whether a metric's stored scores stand: ours, and those that were paid for; other code may change."""
-    return METRICS.get(metric_name(metric)) is metric or bool(judges_among([metric]))
-
-
-def judges_among(metrics: Sequence[ScoreFunction]) -> dict[str, Any]:
-    """Return the metrics that ask an LM which is paid for, by name."""
-    return {name: metric for metric in metrics if (name := metric_name(metric)).startswith(JUDGE)}
-
-
-def scored_alone(records: Iterable[Record], names: Sequence[str]) -> tuple[Record, ...]:
-    """Return the records with the scores by these metrics alone."""
-    return tuple(
-        one.model_copy(update={"scores": {name: one.scores[name] for name in names if name in one.scores}})
-        for one in records
-    )
-
-
-_ASKED = {"question", "answer_style", "inputs"}
-
-
-def up_to_date(record: Record, example: dspy.Example) -> Record | None:
-    """Return the record with the example's gold side; None if the program would be given something else now.
-
-    If its gold side differs, it is without the scores that may go by that. A judge was paid for, and goes by the
-    answers alone.
-    """
-    fields = example_fields(example)
-    changed = {name for name, value in fields.items() if getattr(record, name) != value}
-    if changed & _ASKED:
-        return None
-    if not changed:
-        return record
-    fields["retrieval"] = retrieval_scores(record.prediction, example)
-    fields["scores"] = {} if "gold_answers" in changed else by_judges(record)
-    return record.model_copy(update=fields)
-
-
-def by_judges(record: Record) -> dict[str, float]:
-    """Return the scores that an LM gave as a judge, by its name as a metric."""
-    return {name: score for name, score in record.scores.items() if name.startswith(JUDGE)}
-
-
 def check_example(example: dspy.Example) -> None:
     """Refuse an example that no record can hold, before anything is asked."""
     try:
@@ -296,83 +172,6 @@ def record_error(
     seen = ranked([], found)
     lost = dspy.Prediction(passages=seen, seen=seen, failure=failure, spent=spent, seconds=seconds)
     return record_answer(example, lost)
-
-
-def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction]) -> Record:
-    """Return the record with the scores that it does not have yet; a failed question scores 0.
-
-    Where the LM that a metric asks gives no usable reply, that score is missing, with a warning. The first metric is
-    the run's score: it scores every answer. The example may have more fields than the record.
-
-    Raises:
-        MetricError: if a metric raises another error or gives no finite number, if its LM does not take the key, or
-            if the first one cannot score; names the metric and the question.
-    """
-    prediction, scores = record.prediction, dict(record.scores)
-    for place, metric in enumerate(metrics):
-        name = metric_name(metric)
-        if name in scores:
-            continue
-        try:
-            scores[name] = 0.0 if record.failure else _score(metric, name, example, prediction)
-        except MetricError as error:
-            cause = error.__cause__
-            if place == 0 or not isinstance(cause, CallFailedError) or cause.failure.cause == "auth":
-                raise
-            logger.warning("%s This score is missing; the same command asks for it again.", error)
-    return record.model_copy(update={"scores": scores})
-
-
-def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: dspy.Prediction) -> float:
-    place = f"The metric {name!r} cannot score the answer to question {question_id(example)!r}"
-    try:
-        value = float(no_coroutine(metric(example, prediction), metric_name(metric)))
-    except Exception as error:
-        raise MetricError(f"{place}: {type(error).__name__}: {error}.") from error
-    if not isfinite(value):
-        raise MetricError(f"{place}: it gave {value}.")
-    return value
-
-
-def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any] | dspy.Example) -> dict[str, float]:
-    """Return what a question's retrieval, and its citations, were worth.
-
-    ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
-    order; ``chain@5`` and ``@15``, whether all gold passages are among them; ``recall``, ``precision`` and
-    ``s-precision`` "kept" of those that the answer rests on; ``chain cited``, whether it cites all gold passages. If
-    only the titles of the gold passages are known, each name begins with ``title``. ``answer@5`` and ``@15``: whether a
-    gold answer stands in them. Also ``documents``, the different passages that were looked at, and ``evidences`` (ToR,
-    table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), their precision and recall; ``skc`` and
-    ``citation_recall`` also where nothing is cited.
-
-    Args:
-        prediction: of the question; one that does not tell what was seen has no recall@k.
-        gold: the example; the titles of its gold passages are taken where these are not known.
-    """
-    scores: dict[str, float | None] = {}
-    passages, titles = gold.get("gold_passages") or (), gold.get("gold_titles") or ()
-    tree, evidence, told = prediction.get("tree"), prediction.get("evidence"), prediction.get("seen")
-    if (passages or titles) and prediction.get("passages") is not None:
-        wanted = gold_names(passages, titles)
-        kept, seen = (names_as(found, passages) for found in (prediction.passages, told or prediction.passages))
-        found: dict[str, float | None] = {}
-        if told is not None:
-            found = {f"recall@{k}": recall_at_k(seen, wanted, k) for k in RECALL_AT}
-            found |= {f"chain@{k}": found[f"recall@{k}"] == 1 for k in CONTEXTS}
-        found |= {"recall@all": recall_at_k(seen, wanted), "precision@all": precision(seen, wanted)}
-        found |= {"recall kept": recall_at_k(kept, wanted), "precision kept": precision(kept, wanted)}
-        found["s-precision kept"] = s_precision(kept, wanted)
-        found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
-        scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
-    answers = answers_in_passages(gold.get("answers") or (), gold.get("answer_style") or "short")
-    if answers and told is not None:
-        are_regex = bool(gold.get("answers_are_regex"))
-        scores |= {f"answer@{k}": float(answer_stands_in(told[:k], answers, are_regex)) for k in CONTEXTS}
-    scores |= {} if tree is None else {"documents": len(tree.passages())}
-    scores |= {} if evidence is None else {"evidences": len(evidence)}
-    if tree is not None and prediction.get("final_content") is not None:
-        scores |= citation_scores(prediction)
-    return {name: float(value) for name, value in scores.items() if value is not None}
 
 
 def plain(value: Any) -> Any:

@@ -36,23 +36,19 @@ from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads, at_most
-from .records import (
+from .records import Record, check_example, question_id, record_answer, record_error
+from .run_file import writing
+from .scoring import (
     MetricError,
-    Record,
     ScoreFunction,
-    check_example,
     checked_metrics,
     judges_among,
     keeps_scores,
     metric_name,
-    question_id,
-    record_answer,
-    record_error,
     score,
     scored_alone,
     up_to_date,
 )
-from .run_file import writing
 from .traces import about
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,9 @@ from ...lm.policy import Limits
 from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.registry import REGISTRY, build
-from ..records import Record, score
+from ..records import Record
 from ..run import answer
+from ..scoring import score
 from ..stored_runs import StoredRun, open_runs
 from .differences import Difference, answer_differences, step_differences
 from .stand_ins import lm_of, parts_of
