@@ -18,7 +18,8 @@ from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .questions import Ended, PendingQuestion, Service
+from .pending_question import Ended, PendingQuestion
+from .questions import Service
 
 SIGN_OF_LIFE = format_sse_event(comment="")
 """It keeps a connection open and says nothing."""

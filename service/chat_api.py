@@ -21,7 +21,8 @@ from ..programs.streams import NodeGrown, Written, new_line
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, finished, permalink, sent
-from .questions import PendingQuestion, Restated, Service
+from .pending_question import PendingQuestion, Restated
+from .questions import Service
 
 _TEXTS = ("text", "input_text", "output_text")
 

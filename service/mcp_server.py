@@ -25,7 +25,8 @@ from ..retrieval.base import check_search
 from ..retrieval.serving.server_limits import Refused, RequestLimits, ServerLimits
 from ..signatures import AnswerStyle
 from .mcp_start import bare_server
-from .questions import Service, Waiting
+from .pending_question import Waiting
+from .questions import Service
 
 _MOST_PASSAGES = 10_000
 """Found passages that can be read as resources; beyond, those that were not found for longest are forgotten."""

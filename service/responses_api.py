@@ -16,7 +16,7 @@ from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
 from .chat_api import ChatRequest, Message, ResponseFormat, SentText, answer_of, citations_of, refusal_of
-from .questions import PendingQuestion
+from .pending_question import PendingQuestion
 
 
 class Item(Message):

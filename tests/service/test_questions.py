@@ -15,7 +15,8 @@ from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 from questree.service.kept_questions import KeptQuestions
-from questree.service.questions import Ended, PendingQuestion, Service
+from questree.service.pending_question import Ended, PendingQuestion
+from questree.service.questions import Service
 
 
 async def asked(tap, number: int) -> None:
