@@ -20,7 +20,6 @@ from ..lm.parallel import on_thread
 from ..lm.progress import Event, is_told, listener, tell, telling
 from ..retrieval import Passage, asked_question
 from ..signatures import AnswerStyle
-from .answer import as_fields
 from .tree import Node, ReasoningTree
 from .tree_views import node_line
 
@@ -123,6 +122,12 @@ def new_line(event: NodeGrown, told: set[str]) -> str | None:
     return line
 
 
+def _as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
+    from .answer import as_fields  # not loaded by `questree ask`, which writes no event as JSON
+
+    return as_fields(prediction)
+
+
 class Done(Event):
     """The question is answered, or has failed.
 
@@ -131,7 +136,7 @@ class Done(Event):
     """
 
     kind: Literal["done"] = "done"
-    prediction: Annotated[dspy.Prediction, PlainSerializer(as_fields)]
+    prediction: Annotated[dspy.Prediction, PlainSerializer(_as_fields)]
 
 
 def told_growth(
