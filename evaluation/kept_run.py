@@ -51,7 +51,7 @@ class KeptRun:
         (light, texts), (details, more) = self.file.kept(content), self.file.kept(heavy)
         row: dict[str, Any] = {
             **{"run": self.number, "id": record.id, "record": light, "details": details},
-            **{"question": record.question, "gold": next(iter(record.answers), None), "answer": record.answer},
+            **{"question": record.question, "gold": next(iter(record.gold_answers), None), "answer": record.answer},
             **{"failure": record.failure and record.failure.cause, "hops": record.hops, "seconds": record.seconds},
             **{"calls": spent.calls, "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "cost": spent.cost},
         }

@@ -147,9 +147,8 @@ class Program(dspy.Module):
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):
                     raise CannotAskError(error) from None  # a hundred lines of DSPy's; `__context__` has them
                 found = distinct([ranked([], kept.found), tree.passages()])
-                prediction = _Answer(
-                    answer="", final_content="", references=[], passages=found, tree=tree, failure=error.failure
-                )
+                prediction = answered(tree, "", "", [], passages=found)
+                prediction.failure = error.failure
             tree.watched_by(None)
         if "rests_on" not in prediction:
             prediction.rests_on = basis(tree, prediction.answer, prediction.references)

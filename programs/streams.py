@@ -122,18 +122,10 @@ def new_line(event: NodeGrown, told: set[str]) -> str | None:
     return line
 
 
-def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
-    """Return a prediction as values that JSON can hold."""
-    return {
-        "answer": prediction.answer,
-        "rests_on": prediction.rests_on,
-        "final_content": prediction.final_content,
-        "references": [passage.model_dump() for passage in prediction.references],
-        "tree": prediction.tree.model_dump(mode="json"),
-        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
-        "spent": prediction.spent.model_dump(),
-        "seconds": prediction.seconds,
-    }
+def _as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
+    from .answer import as_fields  # not loaded by `questree ask`, which writes no event as JSON
+
+    return as_fields(prediction)
 
 
 class Done(Event):
@@ -144,7 +136,7 @@ class Done(Event):
     """
 
     kind: Literal["done"] = "done"
-    prediction: Annotated[dspy.Prediction, PlainSerializer(as_fields)]
+    prediction: Annotated[dspy.Prediction, PlainSerializer(_as_fields)]
 
 
 def told_growth(

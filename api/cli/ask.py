@@ -99,7 +99,7 @@ def _written(prediction: Any, form: Form) -> str:
     import json
 
     from ..common.text import printable_json
-    from ..programs.streams import as_fields
+    from ..programs.answer import as_fields
     from ..programs.tree_views import as_mermaid, as_text
 
     if form == "html":

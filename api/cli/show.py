@@ -204,7 +204,7 @@ def _table(records: "Sequence[Record]", simulated: bool) -> Any:
     lines = []
     for record in records:
         line = {"id": record.id, "question": record.question, "answer": record.answer}
-        line |= {"gold": next(iter(record.answers), ""), metric: "–"}
+        line |= {"gold": next(iter(record.gold_answers), ""), metric: "–"}
         line |= {metric: f"{record.scores[metric]:.2f}"} if metric in record.scores else {}
         lines.append(line | {"failure": "" if record.failure is None else record.failure.cause})
     texts = {"question": 3, "answer": 2, "gold": 2}  # shares of the width that the other columns leave

@@ -88,8 +88,8 @@ def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace
     ("reply", "said"),
     [
         (b"nothing", "no record"),
-        (b'{"record": {"id": "x", "question": "x"}, "exchanges": [], "more": 1}', "no record"),
-        (b'{"record": {"id": "x", "question": "x"}, "exchanges": []}', "answered 'x' when asked"),
+        (b'[{"id": "x", "question": "x"}, [], 1]', "no record"),
+        (b'[{"id": "x", "question": "x"}, []]', "answered 'x' when asked"),
     ],
 )
 def test_what_comes_back_is_checked_before_it_is_kept(reply, said, workplace, experiment):

@@ -11,9 +11,10 @@ from run_files import change, rows
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.kept_run import begin
-from questree.evaluation.records import MetricError, Record, score
+from questree.evaluation.records import Record
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
+from questree.evaluation.scoring import MetricError, score
 from questree.evaluation.stored_runs import read_records
 from questree.lm.policy import RunPolicy
 from questree.lm.spent import Spent
@@ -129,7 +130,7 @@ def test_a_stored_answer_scores_as_a_fresh_one(mini, tmp_path):
     assert refusing.engine.requests == []
     assert [one.scores for one in stored.records] == [one.scores for one in fresh.records]
     for record in read_records(tmp_path):
-        assert metric("by-style")(record, record.prediction) == record.scores["by-style"]
+        assert metric("by-style")(record.example, record.prediction) == record.scores["by-style"]
 
 
 def test_a_metric_sees_all_that_the_program_said(tmp_path):
