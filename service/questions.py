@@ -23,6 +23,7 @@ from ..evaluation.traces import about
 from ..lm.call import ask_without, call
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
+from ..lm.models import is_simulated, not_known
 from ..lm.progress import CallBegun, CallEnded, Event, telling
 from ..lm.spent import Spent, total
 from ..optimize.result import compiled_parts
@@ -34,7 +35,6 @@ from ..retrieval import Retriever
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
-from ..simulate import is_simulated, not_known
 from .kept_questions import KeptQuestions
 from .queue import Queue
 from .service_limits import ServiceLimits
