@@ -10,7 +10,7 @@ import dspy
 
 from ..data.task import resolved_steps
 from ..evaluation.records import plain
-from ..metrics import contains, exact_match, normalise, read_label, read_yes_no
+from ..metrics import agree, exact_match, normalise, read_label, read_yes_no, stands_in
 from ..metrics.found_passages import gold_names, names_as, normalise_title
 from ..programs.demonstrations import TraceStep
 from ..programs.tree import Node, ReasoningTree
@@ -96,9 +96,9 @@ def _origin(step: TraceStep, answer: Any) -> list[str]:
     if not wrong or _is_closed(wrong):  # such words stand anywhere
         return []
     given = {name: value for name, value in inputs.items() if name != "passages"}  # there it answers something else
-    if contains(_text(given), wrong):
+    if stands_in(_text(given), wrong):
         return [f"The wrong answer {wrong!r} stands in what this step was given."]
-    return [f"The wrong answer {wrong!r} began in this reply."] if contains(_text(dict(reply)), wrong) else []
+    return [f"The wrong answer {wrong!r} began in this reply."] if stands_in(_text(dict(reply)), wrong) else []
 
 
 def _facts(step: TraceStep, tree: ReasoningTree, example: dspy.Example) -> list[str]:
@@ -111,7 +111,7 @@ def _facts(step: TraceStep, tree: ReasoningTree, example: dspy.Example) -> list[
     return [f"No quote proves the fact {fact!r}." for fact in facts if fact not in proven] + [
         f"No fact of this reply tells {answer!r}, which answers {queries[-1]!r}; a passage holds it."
         for queries, answer in _annotated(example)
-        if not _is_closed(answer) and contains(shown, answer) and not any(contains(fact, answer) for fact in facts)
+        if not _is_closed(answer) and stands_in(shown, answer) and not any(stands_in(fact, answer) for fact in facts)
     ]
 
 
@@ -123,7 +123,7 @@ def _wrong_memories(step: TraceStep, example: dspy.Example) -> list[str]:
         if isinstance(planned, Step | PlannedStep):
             memory = planned.answer if isinstance(planned, Step) else planned.recalled
             right = true.get(normalise(planned.query))
-            if memory and right and not contains(memory, right) and not contains(right, memory):
+            if memory and right and not agree(memory, right):
                 wrong.append(f"What this reply remembers for {planned.query!r}, {memory!r}, is wrong; it is {right!r}.")
     return wrong
 

@@ -71,6 +71,17 @@ def test_what_was_recalled_and_supported_is_cited_step_by_step(ask):
     assert "forgotten" not in asked.prompts[-1], "the sentence that holds the answer, not the whole passage"
 
 
+HERON = {"How heavy is the deck of Heron Bridge?": "The deck of Heron Bridge weighs 3.5 tonnes."}
+
+
+@pytest.mark.parametrize("recalled", ["35 tonnes", "36 tonnes", "-3.5 tonnes", "5.3 tonnes"])
+def test_a_number_that_was_recalled_wrong_is_corrected_and_its_mark_goes(recalled, ask):
+    told = {"final_content": f"It weighs {recalled} [1], or 3.5 tonnes [1].", "answer": "3.5 tonnes"}
+    asked = ask([(*HERON, recalled, True)], contradicts("3.5 tonnes"), found=HERON, told=told)
+    assert [(node.answer, node.source) for node in asked.path] == [("3.5 tonnes", "corrected")]
+    assert asked.prediction.final_content == f"It weighs {recalled}, or 3.5 tonnes [1]."
+
+
 @pytest.mark.parametrize(
     "said", ["Prague [1]", "[1] Prague", "Prague.", "**Prague**", "“Prague”", "Prague【1】", "Prague [Passage 1]"]
 )
