@@ -25,10 +25,10 @@ import dspy
 
 from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
+from ..lm.models import is_simulated, not_known
 from ..lm.policy import Limits
 from ..programs import Program
 from ..programs.answer import Answered, as_fields
-from ..simulate import is_simulated, not_known
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature

@@ -21,6 +21,7 @@ from ..evaluation.traces import about
 from ..lm.call import ask_without, call
 from ..lm.episode import episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
+from ..lm.models import is_simulated, not_known
 from ..lm.progress import telling
 from ..optimize.result import compiled_parts
 from ..pages.asked_question import AskedQuestion
@@ -30,7 +31,6 @@ from ..retrieval import Retriever
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
-from ..simulate import is_simulated, not_known
 from .kept_questions import KeptQuestions
 from .pending_question import BEAT, PendingQuestion, Restated, waiting
 from .queue import Queue
