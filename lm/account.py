@@ -10,13 +10,13 @@ from functools import lru_cache
 from secrets import randbits
 from typing import Any, Protocol
 
-import dspy
 from dspy.utils.callback import BaseCallback
 
 from ..common.text import dollars
 from .failure import remember_lm
 from .policy import OutOfBudgetError, RunPolicy
-from .spent import ACCOUNT, Meter, Spent, metered, other_callbacks, total
+from .scope import scope, scoped
+from .spent import Meter, Spent, metered, other_callbacks, total
 from .transport import bound_replies
 
 logger = logging.getLogger(__name__)
@@ -144,12 +144,12 @@ class Account(BaseCallback):
     @contextmanager
     def open(self) -> Iterator[Account]:
         """Count what is asked inside the block; an account around it counts that in its `total` alone."""
-        self.around = dspy.settings.get(ACCOUNT)
+        self.around = scope().account
         if self.around:
             with self.around._changed:
                 self.around._parts[self.run or self] = self
         try:
-            with dspy.context(callbacks=[*other_callbacks(), self], **{ACCOUNT: self}):
+            with scoped({"callbacks": [*other_callbacks(), self]}, account=self):
                 yield self
         finally:
             with self._changed:

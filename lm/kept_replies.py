@@ -9,7 +9,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from ..common.errors import QuestreeError
 from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
 from .failure import address_of
+from .scope import scope, scoped
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +69,8 @@ def keyed_by_server(lm: dspy.BaseLM) -> Iterator[None]:
         return
     if type(dspy.cache) is Cache:  # DSPy's own, or what the user made of it
         dspy.cache = _ReplyCache.like(dspy.cache)
-    token = _server.set(address_of(lm))
-    try:
+    with scoped(server=address_of(lm)):
         yield
-    finally:
-        _server.reset(token)
-
-
-_server: ContextVar[str | None] = ContextVar("questree_server", default=None)
 
 
 class _ReplyCache(Cache):
@@ -91,7 +85,7 @@ class _ReplyCache(Cache):
 
     def cache_key(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> str:
         """Return the key of a reply."""
-        server, store = _server.get(), self.disk_cache
+        server, store = scope().server, self.disk_cache
         if server is not None:
             kind = str(request.get("_fn_identifier")).removesuffix(".async").replace("alitellm_", "litellm_")
             request = {**request, "_fn_identifier": kind}

@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from .failure import NEVER_SENT
 from .models import facts_of, is_served
+from .scope import scope
 
-# the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
-ACCOUNT = "questree_account"
 _ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
@@ -79,7 +78,7 @@ class Meter:
         self.lm, self.sent = lm, Spent()
         self.number = randbits(62)  # not by `random`, which an optimizer may seed
         self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
-        self._account: Any = dspy.settings.get(ACCOUNT)
+        self._account: Any = scope().account
         if self._account:
             self._account.begin(self)
 
@@ -138,7 +137,7 @@ def metered(meter: Meter | None, **settings: Any) -> Iterator[None]:
 
 def other_callbacks() -> list[Any]:
     """Return DSPy's callbacks without the open account."""
-    account = dspy.settings.get(ACCOUNT)
+    account = scope().account
     return [one for one in dspy.settings.callbacks if one is not account]
 
 
