@@ -14,6 +14,7 @@ from dspy.utils.callback import BaseCallback
 
 from ..common.text import dollars
 from .failure import remember_lm
+from .kept_replies import watch_cache
 from .policy import OutOfBudgetError, RunPolicy
 from .scope import scope, scoped
 from .spent import Meter, Spent, metered, other_callbacks, total
@@ -58,9 +59,10 @@ class Account(BaseCallback):
         """Begin a call that DSPy makes for itself, as for a proposal; a call of a program has a meter of its own."""
         remember_lm(instance)
         bound_replies(instance)  # its connection notes what it sends
+        watch_cache()
         meter = Meter(instance, inputs.get("messages") or [{"content": str(inputs.get("prompt") or "")}])
         block = ExitStack()
-        block.enter_context(metered(meter))
+        block.enter_context(metered(meter, {}))
         self._others[call_id] = meter, block
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:

@@ -33,8 +33,8 @@ from .failure import (
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
-from .kept_replies import keyed_by_server
-from .limits import check_deadline, deadline, limits, time_left
+from .kept_replies import watch_cache
+from .limits import check_deadline, limits, time_left, until
 from .models import facts_of, is_served
 from .parallel import within
 from .progress import can_send, check_followed, listener, told_call
@@ -131,6 +131,7 @@ class _Call:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
         bound_replies(lm)
+        watch_cache()
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
         self.config = _taken({**(scope().sampling or {}), **config}, lm)
         self.adapter = patient(adapter_in_use())
@@ -185,7 +186,7 @@ class _Call:
         failed: BaseException | None = None
         config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
         try:
-            with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
+            with metered(meter, settings, server=address_of(lm), until=until(seconds := _patience(lm))):
                 given = {"lm": lm, "config": config, "demos": demos, **inputs}
                 if on_loop():
                     without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None

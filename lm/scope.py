@@ -1,7 +1,7 @@
 """The one frozen scope in which a question is asked: its limits, its time, its steps, and who is told of them.
 
 It is a setting of DSPy's, since those go where its LM goes: onto threads of ours, into tasks of an event loop, and onto
-the threads that DSPy makes for itself, which take no other context along. The process has a scope too (`limit_process`).
+threads that DSPy makes for itself, which take no other context along. The process has a scope too (`limit_process`).
 Each module reads the fields that it writes; this one knows none of their classes.
 """
 
@@ -27,6 +27,7 @@ class Scope:
         place: under which the next steps are counted (`episode.Place`).
         source: gives the outcomes of a replay (`episode.Source`).
         listener: is told what happens to the question (`progress.Listener`).
+        traced: the question by whose id its trace is known (`evaluation.traces.Traced`).
         account: counts what LM calls take (`Account`).
         meter: measures the LM call that is on its way (`Meter`).
         sampling: options of the LM by which each reply is sampled (`call.sampled`).
@@ -41,6 +42,7 @@ class Scope:
     place: tuple[int, ...] = ()
     source: Any = None
     listener: Any = None
+    traced: Any = None
     account: Any = None
     meter: Any = None
     sampling: dict[str, Any] | None = None
