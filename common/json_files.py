@@ -6,6 +6,7 @@ do about it.
 
 from __future__ import annotations
 
+import ast
 import codecs
 import json
 import os
@@ -103,3 +104,11 @@ def validate(kind: type[T], value: Any) -> T:
         place = ".".join(map(str, first["loc"]))
         fault = "nothing of this name may stand here" if first["type"] == "extra_forbidden" else first["msg"]
         raise ValueError(printable(f"{place}: {fault}" if place else fault)[:_SHOWN]) from None
+
+
+def written_list(text: str) -> Any:
+    """Return what JSON, or else Python, writes so; raises various errors if neither does."""
+    try:
+        return json.loads(text)  # first: Python does not join the two halves in which JSON writes a flag's letters
+    except ValueError:
+        return ast.literal_eval(text)

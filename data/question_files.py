@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError, did_you_mean
-from ..common.json_files import check_regular, read_text
+from ..common.json_files import check_regular, read_text, written_list
 from ..common.row_files import kind_of, rows_of
 from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
 from .tasks.base import words_id
-from .tasks.open_questions import written_list
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@
 | do two answers agree? | `agree` |
 | does this passage support the words at a mark? | `supports_fragment` |
 | which sentence tells the answer to a query? | `telling_sentence` |
-| which sentence holds most of a fragment? | `best_sentence` |
+| which sentences support the words at a mark? | `supporting_sentences` |
 
 They compare values (`by_value`). Scores of answers compare as the official scripts do: see `answer_scores`.
 """
@@ -35,7 +35,7 @@ _OPENING = re.compile(
 _BETWEEN_ITEMS = re.compile(
     rf"(?P<date>{DATE}|{MONTH_OF_YEAR})"
     r"|\A\s*(?:both|either)\s+|\s*[,;、](?:\s+|(?<=、))(?:(?:and|or|as well as)\s+|&\s*)?"
-    r"|\s+(?:(?:and|or|as well as)\s+|[&/]\s+)|(?<=[^\W\d_])/(?=[^\W\d_])",
+    r"|\s+(?:(?:and|or|as well as)\s+|[&/]\s+)|(?<=[^\W\d_])/(?=[^\W\d_])|\s\(|\)",
     re.IGNORECASE,
 )
 _DATED = re.compile(r"(\d+ [a-z]+) (\d{3,4})")
@@ -61,7 +61,7 @@ def _stands_in(text: str, phrase: str, joined: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def items(phrase: str) -> tuple[str, ...]:
-    """Return what a phrase lists: "Ann Lee, Bo Ek and Cy" are three. What lists nothing is one item.
+    """Return what a phrase lists: "Ann Lee, Bo Ek and Cy" are three, "actor (Ann Lee)" two. Else it is one item.
 
     Names with such a word in them (Trinidad and Tobago) are parted as well: look for the whole first.
     """
@@ -138,16 +138,25 @@ def _is_count(term: str, text: str) -> bool:
     return any(len(one) == int(term) and all(item[0].isupper() for item in one[1:]) for one in lists)
 
 
-def supporting_sentence(fragment: str, passage: str) -> str | None:
-    """Return the sentence of a passage that holds most of what a fragment says; None if none holds anything of it.
+def supporting_sentences(fragment: str, passage: str, title: str = "") -> list[str]:
+    """Return the sentences of a passage that support a fragment, in their order; none if none holds anything of it.
+
+    They are the one that holds most of it and, for each name, number or date that neither it nor the title holds, the
+    best one that does: a mother and a father may stand in two sentences.
 
     Args:
         fragment: the words that end at a mark.
-        passage: its text, without the title.
+        passage: its text.
+        title: of the passage.
     """
-    found = sentences(passage)
-    best = best_sentence(fragment, found)
-    return None if best is None else found[best]
+    told = sentences(passage)
+    best = best_sentence(fragment, told)
+    chosen = [] if best is None else [told[best]]
+    for item in (item for term in claim_terms(fragment) for item in items(term)):
+        holding = [one for one in told if stands_in(one, item)]
+        if chosen and holding and not any(stands_in(text, item) for text in (title, *chosen)):
+            chosen.append(holding[best_sentence(fragment, holding) or 0])
+    return [one for one in told if one in chosen]
 
 
 def best_sentence(fragment: str, told: Sequence[str]) -> int | None:

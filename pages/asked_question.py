@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from ..lm.failure import Failure
 from ..lm.spent import Spent
 from ..metrics.citations import Mark, reference_marks
-from ..metrics.claims import supporting_sentence, supports_fragment
+from ..metrics.claims import supporting_sentences, supports_fragment
 from ..programs import ReasoningTree
 from ..programs.basis import Basis, Standing, basis, standing_of
 from ..retrieval import Passage
@@ -28,7 +28,7 @@ class Citation(BaseModel):
         start, end: where the mark stands in the content.
         claim: the words that it ends.
         title, passage: of the reference.
-        sentence: the one of the passage that supports the claim; None if none says anything of it.
+        sentence: the one of the passage that supports the claim, or several; None if none says anything of it.
         weak: whether the passage lacks most of the claim's names and numbers (`questree.metrics.supports_fragment`).
     """
 
@@ -45,7 +45,8 @@ class Citation(BaseModel):
     def of(cls, mark: Mark, passage: Passage, question: str) -> Citation:
         """Return what a mark stands for."""
         claim, title, text = mark.fragment, passage.title, passage.text
-        sentence, weak = supporting_sentence(claim, text), not supports_fragment(claim, f"{title} {text}", question)
+        sentence = " ".join(supporting_sentences(claim, text, title)) or None
+        weak = not supports_fragment(claim, f"{title} {text}", question)
         place = {"number": mark.number, "start": mark.start, "end": mark.end}
         return cls(**place, claim=claim, title=title, passage=text, sentence=sentence, weak=weak)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..common.sentences import sentences as split
 from ..metrics import agree
 from ..programs import Node, ReasoningTree
 from ..programs.basis import is_judged, tone_of
@@ -111,9 +112,11 @@ def _branch(root: Node, under: dict[int | None, list[Node]]) -> list[Node]:
 
 
 def passage_marked(text: str, sentences: Sequence[str | None]) -> Marked:
-    """Return a text in pieces, of which those are marked that are one of the sentences."""
+    """Return a text in pieces; those are marked that are one of the sentences, or one of several that are joined."""
     pieces: Marked = [(text, False)]
-    for sentence in filter(None, sentences):
+    joined = [one for one in sentences if one and one not in text]
+    parts = [part for part in split(text) if any(part in one for one in joined)]
+    for sentence in filter(None, [*sentences, *parts]):
         pieces = [part for piece in pieces for part in ([piece] if piece[1] else _cut(piece[0], sentence))]
     return pieces
 

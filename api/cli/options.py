@@ -147,8 +147,7 @@ def _option(name: str, field: Any, panel: str | None) -> Any:
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     words = [word for kind in get_args(field.annotation) if get_origin(kind) is Literal for word in get_args(kind)]
     kind = str if words else field.annotation  # a number or a word: the model reads it
-    metavar = f"<float|{words[0]}>" if words else ""
-    option = typer.Option(*names, help=text, metavar=metavar, min=None if words else least, rich_help_panel=panel)
+    option = typer.Option(*names, help=text, metavar="", min=None if words else least, rich_help_panel=panel)
     return Annotated[kind | None, option]
 
 

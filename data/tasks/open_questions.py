@@ -13,12 +13,11 @@ for testing alone: none of their questions ever trains.
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ...common.json_files import written_list
 from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct, words_id
 
 QUESTION_AND_ANSWERS = {2: ("question", "answers")}
@@ -55,14 +54,6 @@ def answers_of(row: Row, column: str) -> list[str]:
     if not answers:
         raise BadRow(f"{row.place}: {column!r} holds no answer.")
     return answers
-
-
-def written_list(text: str) -> Any:
-    """Return what JSON, or else Python, writes so; raises various errors if neither does."""
-    try:
-        return json.loads(text)  # first: Python does not join the two halves in which JSON writes a flag's letters
-    except ValueError:
-        return ast.literal_eval(text)
 
 
 NQ = KnownTask(

@@ -12,7 +12,7 @@ from questree.metrics import (
     telling_sentence,
     tells,
 )
-from questree.metrics.claims import supporting_sentence
+from questree.metrics.claims import supporting_sentences
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,7 @@ def test_a_list_is_looked_for_item_by_item(fragment, supported):
         ("Rolls-Royce", ("Rolls-Royce",)),
         ("May, 1883", ("May, 1883",)),
         ("Anderson", ("Anderson",)),
+        ("actuary (Tanya Lee), clerk (Bo Ek)", ("actuary", "Tanya Lee", "clerk", "Bo Ek")),
         ("甲、乙", ("甲", "乙")),
         ("", ("",)),
     ],
@@ -219,4 +220,13 @@ def test_a_sentence_tells_what_the_title_names():
 )
 def test_the_sentence_behind_a_fragment_holds_most_of_it(fragment, sentence) -> None:
     passage = "Joyce wrote Ulysses. He was born in Dublin in 1882. It tells of one day."
-    assert supporting_sentence(fragment, passage) == sentence
+    assert supporting_sentences(fragment, passage, "James Joyce") == ([sentence] if sentence else [])
+
+
+def test_what_two_sentences_hold_is_supported_by_both():
+    parents = ["The mother of Galen Vargas is Ada Vargas.", "The father of Galen Vargas is Michael Vargas."]
+    text = f"{parents[0]} His hobby is chess. {parents[1]} Michael Vargas paints."
+    assert supporting_sentences("The parents of Galen Vargas are Ada Vargas and Michael Vargas", text) == parents
+    assert supporting_sentences("Galen Vargas has the mother Ada Vargas", text, "Galen Vargas") == parents[:1]
+    about = "He was born in 1950. Ada Vargas is his mother. Galen Vargas paints."
+    assert supporting_sentences("Galen Vargas was born in 1950", about, "Galen Vargas") == ["He was born in 1950."]

@@ -99,7 +99,7 @@ def test_a_row_without_a_text_is_told_as_what_it_is(mini, given, said):
 def test_a_model_that_was_told_no_lm_and_no_index_refuses_to_answer(opened):
     with pytest.raises(QuestreeError, match=r"compiled with the LM 'openai/gpt-4.1-mini'.*QUESTREE_LM"):
         opened()
-    with pytest.raises(QuestreeError, match=r"compiled over the index 'list'.*QUESTREE_RETRIEVER"):
+    with pytest.raises(QuestreeError, match=r"compiled over the index list.*QUESTREE_RETRIEVER"):
         opened(lm="simulated")
 
 

@@ -78,6 +78,8 @@ def test_two_trees_part_where_the_same_query_has_another_answer():
 def test_sentences_are_marked():
     assert passage_marked("One. Two. Three.", ["Two."]) == [("One. ", False), ("Two.", True), (" Three.", False)]
     assert passage_marked("One.", [None, "Two."]) == [("One.", False)]
+    several = passage_marked("One. Two. Three.", ["One. Three."])
+    assert several == [("One.", True), (" Two. ", False), ("Three.", True)]
 
 
 def test_every_text_of_a_node_is_escaped():

@@ -18,8 +18,7 @@ def shown(monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
 
     def read(*words):
-        kind = r"(?:<[^>]+>+|[A-Z]+(?: RANGE)?|\[[\w|-]+\])(?: \[.*?\])?"  # <float> or, of an older typer, FLOAT
-        option = rf"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)?(?: +{kind})? +(\S.*?) *│$"
+        option = r"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)?(?: +(?:<[^>]+>+|\[[^\]]*\]))* +(\S.*?) *│$"  # <float>, [x>=1]
         lines = re.findall(option, run(*words), re.MULTILINE)
         return {name.replace("-", "_"): text for name, text in lines}
 
