@@ -15,7 +15,7 @@ from dspy.utils.callback import BaseCallback
 from ..common.text import dollars
 from .failure import remember_lm
 from .kept_replies import watch_cache
-from .policy import OutOfBudgetError, RunPolicy
+from .limits import OutOfBudgetError, RunPolicy
 from .scope import scope, scoped
 from .spent import Meter, Spent, metered, other_callbacks, total
 from .transport import bound_replies

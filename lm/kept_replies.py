@@ -59,7 +59,7 @@ def watch_cache() -> None:
     """Let DSPy's cache tell whether it has a reply, and use keys of ours for calls; one of the user's keeps its own."""
     cache = dspy.cache
     if not isinstance(cache, _Watched):
-        watched = _ReplyCache if type(cache) is Cache else type("Watched", (_Watched, type(cache)), {})
+        watched: Any = _ReplyCache if type(cache) is Cache else type("Watched", (_Watched, type(cache)), {})
         dspy.cache = watched.__new__(watched)
         vars(dspy.cache).update(vars(cache))
 

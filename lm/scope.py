@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-import dspy
-
 
 @dataclass(frozen=True)
 class Scope:
@@ -57,6 +55,8 @@ _OUTSIDE = Scope()
 
 def scope() -> Scope:
     """Return the scope of the code that runs here."""
+    import dspy  # only now: the command line reads the limits for its options, without DSPy
+
     found: Scope = dspy.settings.get(_SETTING, _OUTSIDE)
     return found
 
@@ -64,10 +64,14 @@ def scope() -> Scope:
 @contextmanager
 def scoped(settings: dict[str, Any] | None = None, /, **changes: Any) -> Iterator[None]:
     """Change fields of the scope inside a block, and settings of DSPy with them."""
+    import dspy
+
     with dspy.context(**(settings or {}), **{_SETTING: replace(scope(), **changes)}):
         yield
 
 
 def scope_process(new: Scope) -> None:
     """Set the scope of whatever runs outside of all blocks, as ``dspy.configure`` sets its LM."""
+    import dspy
+
     dspy.configure(**{_SETTING: new})

@@ -25,7 +25,7 @@ import dspy
 
 from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
-from ..lm.policy import Limits
+from ..lm.limits import Limits
 from ..programs import Program
 from ..programs.streams import as_fields
 from ..simulate import is_simulated, not_known

@@ -17,7 +17,7 @@ from ..evaluation.records import ScoreFunction, check_example, metric_name, plai
 from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
 from ..evaluation.tracking import Tracking
-from ..lm.policy import RunPolicy
+from ..lm.limits import RunPolicy
 from ..programs import Program
 from ..programs.composed import Composed
 from ..programs.program import checked_program

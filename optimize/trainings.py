@@ -16,7 +16,7 @@ from ..evaluation.identity import digest
 from ..evaluation.run_file import WritableFile
 from ..lm.failure import first_line
 from ..lm.guard import adapter_in_use
-from ..lm.policy import RunPolicy
+from ..lm.limits import RunPolicy
 from ..simulate import is_simulated
 
 _FACT = "trainings"

@@ -17,7 +17,7 @@ from ...common.errors import QuestreeError, needs_extra
 from ...evaluation.records import plain
 from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ..verdicts import Verdicts
 from .base import Job, Optimizer

@@ -16,7 +16,7 @@ from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import writing
 from questree.evaluation.tracking import Tracking
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
 from questree.metrics import metric
 from questree.optimize import Examples, Optimizer, load, optimizer

@@ -16,7 +16,7 @@ from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.call import call
 from questree.lm.failure import counting_failures
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.programs import PROGRAMS
 
 MADE_DO_WITH = {"field repeated", "half a character", "no usage", "usage in total"}

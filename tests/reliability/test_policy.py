@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from questree.cli import app
 from questree.common.errors import QuestreeError
-from questree.lm.policy import Limits, RunPolicy
+from questree.lm.limits import Limits, RunPolicy
 from questree.parts import Parts
 from questree.settings import RunSettings, run_settings
 
