@@ -160,8 +160,8 @@ class Account(BaseCallback):
                 _ended[None] = self.total
 
 
-def told() -> str | None:
-    """Return what this process has told nobody yet: all that the last budget paid; None if that is nothing."""
+def cost_line() -> str | None:
+    """Return the line on what LM requests took that was not printed yet; None if none was sent."""
     paid = total([_ended.popitem()[1]] if _ended else [])
     requests, tokens = paid.calls - paid.cached + paid.failed, paid.tokens_in + paid.tokens_out
     cost = f", {dollars(paid.cost)}" if paid.cost else ""
@@ -169,7 +169,7 @@ def told() -> str | None:
     return f"{requests:,} in all; {tokens:,} tokens{cost}{guessed}" if requests else None
 
 
-_ended: dict[None, Spent] = {}  # what the last account paid that no other one was around
+_ended: dict[None, Spent] = {}  # what the last account paid that was inside no other
 
 
 @lru_cache

@@ -92,7 +92,7 @@ class RunPolicy(Limits):
     """Ask all questions on one event loop, without a thread for each: for hundreds at the same time."""
     max_failures: int | None = Field(default=None, ge=0)
     """Stop when more questions than this have failed. Default: never."""
-    hopeless_after: int = Field(default=5, ge=1)
+    give_up_after: int = Field(default=5, ge=1)
     """Stop when the first so many questions all failed for a reason that the others would share (a wrong key, no server
     at the address)."""
     max_calls: int | None = Field(default=None, ge=1)
@@ -146,7 +146,7 @@ class RunPolicy(Limits):
                 f"{_list_causes(failed)}. Put that right, or raise max_failures.",
                 failed,
             )
-        enough = finished >= min(self.hopeless_after, total)
+        enough = finished >= min(self.give_up_after, total)
         known = len(failed) == as_before  # they say nothing new of the others
         if failed and enough and not known and len(failed) == finished and all(f.cause in FATAL_CAUSES for f in failed):
             raise GivenUpError(

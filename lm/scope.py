@@ -57,7 +57,10 @@ def scope() -> Scope:
     """Return the scope of the code that runs here."""
     import dspy  # only now: the command line reads the limits for its options, without DSPy
 
-    found: Scope = dspy.settings.get(_SETTING, _OUTSIDE)
+    try:  # a call asks some twenty times
+        found: Scope = getattr(dspy.settings, _SETTING)
+    except AttributeError:
+        return _OUTSIDE
     return found
 
 
