@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeVar, cast
@@ -172,11 +172,9 @@ class Source(Protocol):
         """Return the stored step for one that has no outcome yet."""
 
 
-@contextmanager
-def replaying(source: Source) -> Iterator[None]:
-    """Take the outcome of every step in this block from a source: no LM, retriever or reader is asked."""
-    with scoped(source=source):
-        yield
+def replaying(source: Source) -> AbstractContextManager[None]:
+    """Return a context in which every outcome comes from a source: no LM, retriever or reader is asked."""
+    return scoped(source=source)
 
 
 def is_replayed() -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -192,12 +192,10 @@ def limits() -> Limits:
     return scope().limits or _NONE
 
 
-@contextmanager
-def limited(new: Limits) -> Iterator[None]:
-    """Set limits inside a block; a limit that is None stays as it was."""
+def limited(new: Limits) -> AbstractContextManager[None]:
+    """Return a context with these limits; a limit that is None stays as it was."""
     named = {name: value for name, value in new if value is not None}
-    with scoped(limits=limits().model_copy(update=named)):
-        yield
+    return scoped(limits=limits().model_copy(update=named))
 
 
 def limit_process(new: Limits) -> None:
@@ -205,11 +203,9 @@ def limit_process(new: Limits) -> None:
     scope_process(Scope(limits=new))
 
 
-@contextmanager
-def deadline(seconds: float | None = None) -> Iterator[None]:
-    """Begin a question, or a request of so many seconds; it has no more time than the question that it is part of."""
-    with scoped(until=until(limits().deadline if seconds is None else seconds)):
-        yield
+def deadline(seconds: float | None = None) -> AbstractContextManager[None]:
+    """Return a context of so many seconds, or of a question's; it has no more time than the question around it."""
+    return scoped(until=until(limits().deadline if seconds is None else seconds))
 
 
 def until(seconds: float | None) -> float:

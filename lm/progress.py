@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from typing import Literal, Protocol
 
@@ -87,11 +87,9 @@ logger = logging.getLogger(__name__)
 _numbers = count(1)
 
 
-@contextmanager
-def telling(listener: Listener) -> Iterator[None]:
-    """Tell a listener what happens inside the block, on whichever thread."""
-    with scoped(listener=listener):
-        yield
+def telling(listener: Listener) -> AbstractContextManager[None]:
+    """Return a context in which a listener is told what happens, on whichever thread."""
+    return scoped(listener=listener)
 
 
 def listener() -> Listener | None:

@@ -7,15 +7,12 @@ Each module reads the fields that it writes; this one knows none of their classe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """What holds for the code that runs here.
 
     Attributes:
@@ -64,13 +61,12 @@ def scope() -> Scope:
     return found
 
 
-@contextmanager
-def scoped(settings: dict[str, Any] | None = None, /, **changes: Any) -> Iterator[None]:
-    """Change fields of the scope inside a block, and settings of DSPy with them."""
+def scoped(settings: dict[str, Any] | None = None, /, **changes: Any) -> AbstractContextManager[None]:
+    """Return a context in which fields of the scope are changed, and settings of DSPy with them."""
     import dspy
 
-    with dspy.context(**(settings or {}), **{_SETTING: replace(scope(), **changes)}):
-        yield
+    context: AbstractContextManager[None] = dspy.context(**(settings or {}), **{_SETTING: scope()._replace(**changes)})
+    return context
 
 
 def scope_process(new: Scope) -> None:

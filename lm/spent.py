@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from math import ceil, fsum
 from operator import attrgetter, mul
@@ -131,9 +131,8 @@ def meter_in_use() -> Meter | None:
     return found
 
 
-@contextmanager
-def metered(meter: Meter | None, settings: dict[str, Any], **changes: Any) -> Iterator[None]:
-    """Measure the LM call in this block; the LM keeps its history, which tells of it.
+def metered(meter: Meter | None, settings: dict[str, Any], **changes: Any) -> AbstractContextManager[None]:
+    """Return a context in which an LM call is measured; the LM keeps its history, which tells of it.
 
     The account hears of it from the meter. DSPy would tell it of each module, prompt and reply too, which takes long.
 
@@ -142,8 +141,7 @@ def metered(meter: Meter | None, settings: dict[str, Any], **changes: Any) -> It
         changes: of the scope.
     """
     history = {"disable_history": False, "max_history_size": max(dspy.settings.max_history_size, _ENTRIES)}
-    with scoped({**settings, **history, "callbacks": other_callbacks()}, meter=meter, **changes):
-        yield
+    return scoped({**settings, **history, "callbacks": other_callbacks()}, meter=meter, **changes)
 
 
 def other_callbacks() -> list[Any]:
