@@ -13,8 +13,8 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..lm.limits import RunPolicy
 from ..lm.models import is_served
-from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
 from ..programs.program import checked_program

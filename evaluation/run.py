@@ -21,8 +21,7 @@ from ..common.event_loop import off_loop
 from ..lm.account import Account
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import Failure, counting_failures
-from ..lm.limits import limited
-from ..lm.policy import OutOfBudgetError, RunPolicy
+from ..lm.limits import OutOfBudgetError, RunPolicy, limited
 from ..lm.spent import Spent, total
 from ..metrics import normalise_title
 from ..metrics.found_passages import names_as

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ..common.errors import QuestreeError
 from ..common.json_files import validate
 from ..lm.episode import EpisodeStep
-from ..lm.policy import Limits
+from ..lm.limits import Limits
 from ..lm.spent import Spent
 from .environment import Environment
 from .evaluation import Evaluation

@@ -26,8 +26,7 @@ from ..evaluation.scoring import MetricError, ScoreFunction, checked_metrics, ke
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
-from ..lm.limits import limited
-from ..lm.policy import OutOfBudgetError, RunPolicy
+from ..lm.limits import OutOfBudgetError, RunPolicy, limited
 from ..lm.spent import Spent
 from ..programs import Program, saved_name
 from ..programs.program import restore_names, signature_names

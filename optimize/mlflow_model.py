@@ -25,8 +25,8 @@ import dspy
 
 from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
+from ..lm.limits import Limits
 from ..lm.models import is_simulated, not_known
-from ..lm.policy import Limits
 from ..programs import Program
 from ..programs.answer import Answered, as_fields
 

@@ -18,7 +18,7 @@ from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
 from ..evaluation.scoring import ScoreFunction, metric_name
 from ..evaluation.tracking import Tracking
-from ..lm.policy import RunPolicy
+from ..lm.limits import RunPolicy
 from ..programs import Program
 from ..programs.composed import Composed
 from ..programs.program import checked_program

@@ -13,7 +13,7 @@ import dspy
 from ...common.errors import QuestreeError
 from ...common.files import write_atomically
 from ...lm.account import Account
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...metrics import Interval, share_interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever

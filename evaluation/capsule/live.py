@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from ...common.errors import QuestreeError
 from ...lm.account import Account
 from ...lm.episode import EpisodeStep
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...metrics import METRICS, metric
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever

@@ -12,8 +12,7 @@ import dspy
 from ...common.errors import QuestreeError
 from ...lm.episode import EpisodeStep, replaying
 from ...lm.guard import ADAPTERS, adapter_named
-from ...lm.limits import limited
-from ...lm.policy import Limits
+from ...lm.limits import Limits, limited
 from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.registry import REGISTRY, build

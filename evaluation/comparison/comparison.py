@@ -12,7 +12,7 @@ import dspy
 from ...common.errors import QuestreeError
 from ...common.files import write_atomically
 from ...lm.account import Account
-from ...lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
+from ...lm.limits import GivenUpError, OutOfBudgetError, RunPolicy
 from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation

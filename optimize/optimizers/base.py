@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ...common.errors import QuestreeError
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.program import signature_names
 from ...programs.states import members_of

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError, needs_extra
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import alternate

@@ -13,7 +13,7 @@ from dspy.teleprompt.gepa.instruction_proposal import InstructionProposer
 from pydantic import Field
 
 from ...common.errors import QuestreeError
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from .base import Job, Optimizer
 from .instructions import Effort

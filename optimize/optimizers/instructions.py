@@ -22,7 +22,7 @@ from pydantic import Field
 from ...common.errors import QuestreeError, needs_extra
 from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from .base import Job, Optimizer
 from .demonstration_sets import Bootstrap, demonstration_sets

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 from ...common.errors import QuestreeError
 from ...evaluation.pools import Threads
 from ...lm.guard import adapter_in_use, shown_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.demonstrations import TraceStep
 from ..trainings import check_trainable

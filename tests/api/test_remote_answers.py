@@ -11,7 +11,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation import OutOfBudgetError, RunPolicy, evaluate, read_records
 from questree.evaluation.run import answer
 from questree.experiment import Experiment
-from questree.lm.spent import ACCOUNT
+from questree.lm.scope import scoped
 from questree.optimize import load, save
 from questree.remote_answers import Answering, RemoteAnswerers
 from questree.retrieval.indexes.cluster import ClusterError, WorkerLostError
@@ -28,7 +28,7 @@ class Here:
         return content
 
     def do(self, *job):
-        return dspy.context(callbacks=[], **{ACCOUNT: None})(self.work)(*job)
+        return scoped({"callbacks": []}, account=None)(self.work)(*job)
 
 
 @pytest.fixture

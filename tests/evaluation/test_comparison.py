@@ -15,7 +15,7 @@ from questree.evaluation.scoring import COLUMNS, checked_metrics
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
-from questree.lm.policy import GivenUpError, OutOfBudgetError
+from questree.lm.limits import GivenUpError, OutOfBudgetError
 from questree.programs import SearChain, SearChainSettings, build
 from questree.programs.baselines.memory import Direct
 from questree.programs.composed import Lesson, NearestDemonstrations

@@ -12,7 +12,7 @@ from questree.evaluation.lm_judge import LMJudge, agreement
 from questree.evaluation.run import evaluate
 from questree.evaluation.scoring import MetricError
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.policy import OutOfBudgetError
+from questree.lm.limits import OutOfBudgetError
 from questree.metrics import metric
 
 

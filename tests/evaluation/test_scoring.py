@@ -16,7 +16,7 @@ from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
 from questree.evaluation.scoring import MetricError, score
 from questree.evaluation.stored_runs import read_records
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
 from questree.metrics import metric
 from questree.programs.program import answered

@@ -19,8 +19,7 @@ from run_files import rows
 from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.failure import CallFailedError
-from questree.lm.limits import Limits, limited, limits
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import Limits, RunPolicy, limited, limits
 from questree.lm.retries import LONGEST_WAIT, wait_before
 from questree.optimize.optimizers.proposals import Proposals
 from questree.optimize.optimizers.scores import Scoring
