@@ -16,7 +16,7 @@ from .settings import read_value
 if TYPE_CHECKING:
     import dspy
 
-    from .evaluation.records import ScoreFunction
+    from .evaluation.scoring import ScoreFunction
     from .programs import Program
 
 logger = logging.getLogger(__name__)
@@ -187,7 +187,7 @@ class Experiment(Parts):
         Those who answer are the workers of the cluster that ``--on`` names; None for this process.
         """
         from .lm.failure import address_of
-        from .lm.policy import GivenUpError
+        from .lm.limits import GivenUpError
         from .remote_answers import answering
 
         settings = self.settings

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from .common.errors import QuestreeError
 from .common.secrets import without_secrets
@@ -51,13 +51,8 @@ class _Described(BaseModel):
     identity: dict[str, Any]
 
 
-class _Answered(BaseModel):
-    """What comes back."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    record: Record
-    exchanges: list[EpisodeStep]
+_REPLY = TypeAdapter(tuple[Record, list[EpisodeStep]])
+"""What a worker sends back."""
 
 
 @contextmanager
@@ -93,12 +88,12 @@ class RemoteAnswerers:
         except WorkerLostError as error:
             return record_error(example, program, error, time.perf_counter() - began, Spent(), []), []
         try:
-            answered = _Answered.model_validate_json(reply)
+            record, steps = _REPLY.validate_json(reply)
         except ValidationError as error:
             raise ClusterError(f"A worker sent back what is no record: {error.errors()[0]['msg']}.") from error
-        if answered.record.id != question_id(example):
-            raise ClusterError(f"A worker answered {answered.record.id!r} when asked {question_id(example)!r}.")
-        return answered.record, answered.exchanges
+        if record.id != question_id(example):
+            raise ClusterError(f"A worker answered {record.id!r} when asked {question_id(example)!r}.")
+        return record, steps
 
 
 def _identity(program: Program) -> Any:
@@ -124,9 +119,8 @@ class Answering:
         with self._lock:  # each is made once
             program, lm = self._program(described)
         with limited(self._parts.settings.policy), dspy.context(lm=lm):
-            record, exchanges = answer(program, dspy.Example(**fields["fields"]).with_inputs(*fields["inputs"]))
-        answered = _Answered(record=record, exchanges=exchanges).model_dump(mode="json")
-        return json.dumps(without_secrets(answered)).encode()
+            reply = answer(program, dspy.Example(**fields["fields"]).with_inputs(*fields["inputs"]))
+        return json.dumps(without_secrets(_REPLY.dump_python(reply, mode="json"))).encode()
 
     def _made(self, description: str) -> tuple[Program, dspy.LM]:
         """Make a program and its LM."""

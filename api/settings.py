@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from .common.caches import cache_folder
 from .common.errors import QuestreeError, did_you_mean
-from .lm.policy import Limits, RunPolicy
+from .lm.limits import Limits, RunPolicy
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -19,7 +19,7 @@ from frame import begin, bundled_questions, bundled_retriever, memory, options, 
 
 import questree
 from questree.evaluation.run import Progress, evaluate
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 
 

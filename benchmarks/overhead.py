@@ -30,7 +30,7 @@ import questree.common
 import questree.signatures
 from questree.evaluation.run import evaluate
 from questree.evaluation.tables import markdown_of
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 
 Runs = Sequence[Sequence[float]]

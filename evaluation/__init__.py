@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
-    from ..lm.policy import OutOfBudgetError as OutOfBudgetError
-    from ..lm.policy import RunPolicy as RunPolicy
+    from ..lm.limits import OutOfBudgetError as OutOfBudgetError
+    from ..lm.limits import RunPolicy as RunPolicy
     from .comparison.comparison import compare as compare
     from .comparison.rows import Comparison as Comparison
     from .evaluation import Evaluation as Evaluation

@@ -166,10 +166,10 @@ def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Reco
 
 def check_same_question(records: Sequence[Record]) -> None:
     """Raise a `QuestreeError` if records of one id are of different questions, or went by different gold answers."""
-    if len({(record.question, record.answers) for record in records}) > 1:
+    if len({(record.question, record.gold_answers) for record in records}) > 1:
         raise QuestreeError(
             f"Question {records[0].id!r} was changed between these runs: {records[0].question!r} and "
-            f"{records[-1].question!r}, gold {list(records[0].answers)} and {list(records[-1].answers)}. "
+            f"{records[-1].question!r}, gold {list(records[0].gold_answers)} and {list(records[-1].gold_answers)}. "
             "Evaluate again into the older folder; what is unchanged is not asked again."
         )
 

@@ -15,7 +15,7 @@ from ..metrics.answer_scores import pattern_in
 from ..metrics.found_passages import answers_in_passages, gold_names, is_fingerprint
 from ..retrieval import Passage, Retriever
 from ..retrieval.indexes.contents import PassageStore
-from .records import CONTEXTS
+from .retrieval_measures import CONTEXTS
 
 if TYPE_CHECKING:
     import dspy

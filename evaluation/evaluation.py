@@ -97,7 +97,7 @@ class Evaluation:
 
     @cached_property
     def retrieval(self) -> dict[str, float]:
-        """Return means of what was found (`records.retrieval_scores`), each over the questions that have it.
+        """Return means of what was found (`retrieval_scores`), each over the questions that have it.
 
         ``documents a call`` is how many passages an LM call was worth, over all questions (ToR, table 5). Where nothing
         was retrieved for any question, there is nothing to measure.
@@ -219,7 +219,7 @@ def is_grounded(record: Record) -> bool:
     must decide the answer (`questree.programs.basis`), and a cited one must name it. A yes, a no, a label and a
     paragraph stand in no passage word for word: there passages must decide it, and any of those will do.
     """
-    by_passages = record.extras.get("rests_on") == "passages"
+    by_passages = record.rests_on == "passages"
     passages, titles = set(record.gold_passages), set(map(normalise_title, record.gold_titles))
     cited = list(record.references) if by_passages else []
     if passages or titles:
@@ -249,9 +249,9 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         "id": record.id,
         "question": record.question,
-        "answers": " | ".join(record.answers),
+        "answers": " | ".join(record.gold_answers),
         "answer": record.answer,
-        "rests_on": record.extras.get("rests_on") or "",
+        "rests_on": record.rests_on or "",
         **record.scores,
         **record.retrieval,
         "failure": "" if record.failure is None else str(record.failure),

@@ -11,7 +11,7 @@ from ..common.errors import QuestreeError
 from ..data import Task, load_task
 from ..metrics import metric as metric_named
 from ..retrieval import Passage
-from .records import ScoreFunction, checked_metric, metric_name
+from .scoring import ScoreFunction, checked_metric, metric_name
 
 if TYPE_CHECKING:
     from mlflow.genai.datasets import EvaluationDataset
@@ -21,14 +21,14 @@ _GOLD = ("needed", "answers_are_regex", "gold_passages", "gold_titles", "gold_se
 _PASSAGES = ("references", "passages", "seen")
 
 
-def expectations_of(asked: Any) -> dict[str, Any]:
-    """Return the gold side of an example or a record as MLflow's scorers and judges know it.
+def expectations_of(example: dspy.Example) -> dict[str, Any]:
+    """Return the gold side of an example as MLflow's scorers and judges know it.
 
     ``answers`` holds every gold answer. ``expected_response``, the name that MLflow's judges want, is the first; there
     is none where the answers are regular expressions or a list, or where there are none.
     """
-    answers = list(asked.answers)
-    gold = {name: value for name in _GOLD if (value := getattr(asked, name, None))}
+    answers = list(example.answers)
+    gold = {name: value for name in _GOLD if (value := example.get(name))}
     several = gold.get("answers_are_regex") or gold.get("needed")
     expected = {} if several or not answers else {"expected_response": answers[0]}
     return {**expected, "answers": answers, **{name: list(v) if v is not True else v for name, v in gold.items()}}

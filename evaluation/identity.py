@@ -11,12 +11,12 @@ from pydantic_core import to_jsonable_python
 
 from ..common.manifests import installed_versions, json_hash
 from ..lm.guard import adapter_name
+from ..lm.models import is_simulated
 from ..lm.window import options_of
 from ..programs import Program
 from ..programs.composed import NearestDemonstrations
 from ..programs.states import state_without_lms
 from ..retrieval.duplicates import ExactDuplicates
-from ..simulate import is_simulated
 
 _PACKAGES = ("questree", "dspy", "mlflow", "colbert-ai", "transformers", "torch")
 

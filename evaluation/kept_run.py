@@ -11,7 +11,7 @@ from typing import Any
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
 from ..lm.episode import EpisodeStep
-from ..lm.policy import Limits, RunPolicy
+from ..lm.limits import Limits, RunPolicy
 from ..programs import Program
 from .environment import environment_of
 from .identity import run_identity

@@ -11,7 +11,8 @@ from ..common.errors import QuestreeError
 from ..lm.call import call
 from ..metrics import Gold, Interval, declined, metric, share_interval
 from ..signatures.answers import JudgeAnswer
-from .records import JUDGE, Record
+from .records import Record
+from .scoring import JUDGE
 
 
 class LMJudge:
@@ -57,7 +58,7 @@ def agreement(records: Iterable[Record], judge: str) -> Interval | None:
     """Return the share of the answers judged on which the judge and cover-EM agree; None if there are none."""
     covers = metric("cover-em")
     same = [
-        record.scores[judge] == float(covers(record, record.prediction))
+        record.scores[judge] == float(covers(record.example, record.prediction))
         for record in records
         if record.failure is None and judge in record.scores
     ]

@@ -13,8 +13,8 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..lm.limits import RunPolicy
 from ..lm.models import is_served
-from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
 from ..programs.program import checked_program
@@ -22,8 +22,8 @@ from .comparison.comparison import evaluate_tracked, named_progress, running
 from .evaluation import Evaluation
 from .identity import lms_of
 from .kept_run import begin
-from .records import ScoreFunction, checked_metrics
 from .run import Answerers, Progress
+from .scoring import ScoreFunction, checked_metrics
 from .tracking import OFF, Tracking
 
 _GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature has one of its own

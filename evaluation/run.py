@@ -21,8 +21,7 @@ from ..common.event_loop import off_loop
 from ..lm.account import Account
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import Failure, counting_failures
-from ..lm.limits import limited
-from ..lm.policy import OutOfBudgetError, RunPolicy
+from ..lm.limits import OutOfBudgetError, RunPolicy, limited
 from ..lm.spent import Spent, total
 from ..metrics import normalise_title
 from ..metrics.found_passages import names_as
@@ -36,24 +35,19 @@ from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads, at_most
-from .records import (
+from .records import Record, check_example, question_id, record_answer, record_error
+from .run_file import writing
+from .scoring import (
     MetricError,
-    Record,
     ScoreFunction,
-    check_example,
     checked_metrics,
-    example_of,
     judges_among,
     keeps_scores,
     metric_name,
-    question_id,
-    record_answer,
-    record_error,
     score,
     scored_alone,
     up_to_date,
 )
-from .run_file import writing
 from .traces import about
 
 logger = logging.getLogger(__name__)
@@ -182,7 +176,7 @@ def ask_again(
 
     ``simulated`` says whether the simulated LM gave the stored ones; the rest is as for `evaluate`.
     """
-    examples = [example_of(record) for record in records]
+    examples = [record.example for record in records]
     after = evaluate(program, examples, metrics, seed=seed, **how)
     bare = [record.model_copy(update={"scores": {}}) for record in records]
     then = tuple(score(record, example, metrics) for record, example in zip(bare, examples, strict=True))
@@ -235,7 +229,7 @@ def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
     return by_id
 
 
-def _answered(
+def _stored_answers(
     kept: KeptRun, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
 ) -> dict[str, Record]:
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
@@ -285,7 +279,7 @@ class _Loop:
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
         self.policy, self.kept, self.account = policy, kept, account
         self.pays_elsewhere = answerers is not None
-        self.records = _answered(kept, examples, metrics) if kept else {}
+        self.records = _stored_answers(kept, examples, metrics) if kept else {}
         earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
         self.finished, self.failures = list[str](), dict[str, Failure]()

@@ -28,7 +28,7 @@ from ..lm.spent import Spent
 NAME = "runs.db"
 """Of the file in the folder of an evaluation, a comparison or a compilation."""
 
-FORMAT = 4
+FORMAT = 5
 LARGEST = 16 << 20
 """Characters of a value."""
 

@@ -14,12 +14,13 @@ from pydantic import ValidationError
 from ..common.errors import QuestreeError
 from ..common.json_files import validate
 from ..lm.episode import EpisodeStep
-from ..lm.policy import Limits
+from ..lm.limits import Limits
 from ..lm.spent import Spent
 from .environment import Environment
 from .evaluation import Evaluation
-from .records import Record, scored_alone
+from .records import Record
 from .run_file import NAME, RunFile, RunFileError, find, reading
+from .scoring import scored_alone
 
 logger = logging.getLogger(__name__)
 

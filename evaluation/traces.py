@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
 from ..common.secrets import without_secrets
 from ..lm.failure import first_line, remember_lm
+from ..lm.scope import scope, scoped
 from ..lm.window import options_of
 from ..retrieval import Passage
 from .records import plain
@@ -41,18 +41,12 @@ class Traced:
     place: str = ""
 
 
-_QUESTION: ContextVar[Traced | None] = ContextVar("question", default=None)
-
-
 @contextmanager
 def about(question_id: str) -> Iterator[Traced]:
     """Let the trace that begins in the block be known by the id of its question."""
     question = Traced(question_id)
-    token = _QUESTION.set(question)
-    try:
+    with scoped(traced=question):
         yield question
-    finally:
-        _QUESTION.reset(token)
 
 
 @contextmanager
@@ -143,7 +137,8 @@ class TraceWriter(BaseCallback):
         with self._lock:
             self._spans[call_id] = span
             kept = parent is None and not isinstance(span, NoOpSpan)  # which is of a trace that is not kept
-            if kept and (question := _QUESTION.get()) is not None:
+            question: Traced | None = scope().traced
+            if kept and question is not None:
                 self._traces[question.id] = span.trace_id
                 question.place = f"experiments/{self._experiment_id}/traces/{span.trace_id}"
 

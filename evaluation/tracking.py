@@ -236,7 +236,7 @@ class TrackedRun:
         by = AssessmentSource(source_type="CODE", source_id="questree")
         about = {"simulated": str(evaluation.simulated).lower()}
         for trace, record in judged:
-            for name, value in expectations_of(record).items():
+            for name, value in expectations_of(record.example).items():
                 mlflow.log_expectation(trace_id=trace, name=name, value=value, source=by)
             for name, value in record.scores.items():
                 mlflow.log_feedback(trace_id=trace, name=name, value=value, source=by, metadata=about)

@@ -1,1 +1,16 @@
-"""One LM call: guarded, fitted to the window, retried, counted and limited."""
+"""One LM call: guarded, fitted to the window, retried, counted and limited.
+
+From a step of a program to the run file, a call passes these files:
+
+1. `call.py`: `call` looks at the limits and the time that is left (`limits.py`) and begins its requests.
+2. `window.py` drops passages that do not fit, `guard.py` neutralises what is sent, `adapters.py` writes the prompt.
+3. `episode.py`: `begin` opens a step. In a replay it brings the stored outcome, which `replies.py` gives to DSPy.
+4. `spent.py`: a `Meter` measures the request; the open `Account` (`account.py`) has it on the disk before it is sent.
+5. DSPy asks the LM: its cache (`kept_replies.py`), or our connection (`transport.py`).
+6. `adapters.py`, with `thoughts.py` and `repairs.py`, reads the reply; `replies.py` says how it ended.
+7. `failure.py` names the cause of an error, and `retries.py` waits before the next request.
+8. `episode.py`: `end` adds the step with its outcome and its cost. `evaluation.kept_run` writes a question's steps into
+   the run file, beside its record.
+
+What holds for all of this, and who is told of it, is one `Scope` (`scope.py`).
+"""

@@ -10,13 +10,14 @@ from functools import lru_cache
 from secrets import randbits
 from typing import Any, Protocol
 
-import dspy
 from dspy.utils.callback import BaseCallback
 
 from ..common.text import dollars
 from .failure import remember_lm
-from .policy import OutOfBudgetError, RunPolicy
-from .spent import ACCOUNT, Meter, Spent, metered, other_callbacks, total
+from .kept_replies import watch_cache
+from .limits import OutOfBudgetError, RunPolicy
+from .scope import scope, scoped
+from .spent import Meter, Spent, metered, other_callbacks, total
 from .transport import bound_replies
 
 logger = logging.getLogger(__name__)
@@ -58,9 +59,10 @@ class Account(BaseCallback):
         """Begin a call that DSPy makes for itself, as for a proposal; a call of a program has a meter of its own."""
         remember_lm(instance)
         bound_replies(instance)  # its connection notes what it sends
+        watch_cache()
         meter = Meter(instance, inputs.get("messages") or [{"content": str(inputs.get("prompt") or "")}])
         block = ExitStack()
-        block.enter_context(metered(meter))
+        block.enter_context(metered(meter, {}))
         self._others[call_id] = meter, block
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
@@ -144,12 +146,12 @@ class Account(BaseCallback):
     @contextmanager
     def open(self) -> Iterator[Account]:
         """Count what is asked inside the block; an account around it counts that in its `total` alone."""
-        self.around = dspy.settings.get(ACCOUNT)
+        self.around = scope().account
         if self.around:
             with self.around._changed:
                 self.around._parts[self.run or self] = self
         try:
-            with dspy.context(callbacks=[*other_callbacks(), self], **{ACCOUNT: self}):
+            with scoped({"callbacks": [*other_callbacks(), self]}, account=self):
                 yield self
         finally:
             with self._changed:
@@ -158,8 +160,8 @@ class Account(BaseCallback):
                 _ended[None] = self.total
 
 
-def told() -> str | None:
-    """Return what this process has told nobody yet: all that the last budget paid; None if that is nothing."""
+def cost_line() -> str | None:
+    """Return the line on what LM requests took that was not printed yet; None if none was sent."""
     paid = total([_ended.popitem()[1]] if _ended else [])
     requests, tokens = paid.calls - paid.cached + paid.failed, paid.tokens_in + paid.tokens_out
     cost = f", {dollars(paid.cost)}" if paid.cost else ""
@@ -167,7 +169,7 @@ def told() -> str | None:
     return f"{requests:,} in all; {tokens:,} tokens{cost}{guessed}" if requests else None
 
 
-_ended: dict[None, Spent] = {}  # what the last account paid that no other one was around
+_ended: dict[None, Spent] = {}  # what the last account paid that was inside no other
 
 
 @lru_cache

@@ -33,12 +33,13 @@ from .failure import (
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
-from .kept_replies import keyed_by_server
-from .limits import check_deadline, deadline, limits, time_left
+from .kept_replies import watch_cache
+from .limits import check_deadline, limits, time_left, until
 from .models import facts_of, is_served
-from .parallel import APART, within
+from .parallel import within
 from .progress import can_send, check_followed, listener, told_call
 from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
+from .scope import scope, scoped
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
 from .window import Drop, fit, options_of, reply_tokens, shorten
@@ -50,7 +51,6 @@ SHORTENINGS = 4  # of a prompt that should fit the window, but that the server f
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
 LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
-_SAMPLING = "questree_sampling"  # a setting of DSPy's goes where its LM goes
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 # How servers name an option that they refuse; of the last, only our default is left out.
@@ -112,13 +112,13 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
         bound_replies(lm)  # its copies have its connections
         if not takes_temperature(str(lm.model)):
             _tell_own_temperature(str(lm.model))
-    with dspy.context(lm=None if lm is None else lm.copy(**_taken(how, lm)), **{_SAMPLING: how}):
+    with scoped({"lm": None if lm is None else lm.copy(**_taken(how, lm))}, sampling=how):
         yield
 
 
 def rollout_in_use() -> int:
     """Return the rollout that replies are sampled in; 0 outside of all."""
-    own = (dspy.settings.get(_SAMPLING) or {}).get("rollout_id")
+    own = (scope().sampling or {}).get("rollout_id")
     return own or (dspy.settings.lm.kwargs.get("rollout_id") if dspy.settings.lm else None) or 0
 
 
@@ -131,8 +131,9 @@ class _Call:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
         bound_replies(lm)
+        watch_cache()
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
-        self.config = _taken({**(dspy.settings.get(_SAMPLING) or {}), **config}, lm)
+        self.config = _taken({**(scope().sampling or {}), **config}, lm)
         self.adapter = patient(adapter_in_use())
         self.name, self.writing = str(predict.signature.__name__), writing
         self.replies = self.attempts = self.retries = self.shortenings = 0
@@ -181,11 +182,11 @@ class _Call:
         if dspy.settings.send_stream and not (can_send() and streams):
             settings["send_stream"] = None
         if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
-            settings |= {} if dspy.settings.get(APART) else {"send_stream": self.writing()}  # one text at a time
+            settings |= {} if scope().is_apart else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
         config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
         try:
-            with keyed_by_server(lm), metered(meter, **settings), deadline(seconds := _patience(lm)):
+            with metered(meter, settings, server=address_of(lm), until=until(seconds := _patience(lm))):
                 given = {"lm": lm, "config": config, "demos": demos, **inputs}
                 if on_loop():
                     without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeVar, cast
@@ -19,6 +18,7 @@ from ..common.manifests import json_hash
 from ..retrieval import Passage
 from .adapters import type_adapter
 from .failure import CallFailedError, Cause
+from .scope import scope, scoped
 from .spent import Spent, total
 
 T = TypeVar("T")
@@ -125,10 +125,6 @@ class Episode:
         return [type_adapter(list[Passage]).validate_python(step.outcome) for step in searches]
 
 
-_open: ContextVar[Episode | None] = ContextVar("questree_episode", default=None)
-_place: ContextVar[Place] = ContextVar("questree_place", default=())
-
-
 @contextmanager
 def episode() -> Iterator[Episode]:
     """Collect the steps that are taken inside the block, also on threads that run in a copy of the context.
@@ -136,47 +132,37 @@ def episode() -> Iterator[Episode]:
     An episode around it gets them when the block ends, also if it raises; they have places of their own among its
     steps.
     """
-    new, outer, place = Episode(), _open.get(), next_place()
+    new, outer = Episode(), _open_one()
     try:
-        with _collected(new, place):
+        with scoped(episode=new, place=next_place()):
             yield new
     finally:
         if outer is not None:
             outer.steps.extend(new.steps)
 
 
-@contextmanager
-def _collected(new: Episode, place: Place) -> Iterator[None]:
-    before, token = _place.set(place), _open.set(new)
-    try:
-        yield
-    finally:
-        _open.reset(token)
-        _place.reset(before)
-
-
 def is_open() -> bool:
     """Return whether this is part of a question."""
-    return _open.get() is not None
+    return _open_one() is not None
 
 
 def next_place() -> Place:
     """Return the place of this thread's next step among all steps of the open episode."""
-    current, here = _open.get(), _place.get()
+    current, under = _open_one(), here()
     if current is None:
-        return here
-    current.places[here] += 1
-    return (*here, current.places[here])
+        return under
+    current.places[under] += 1
+    return (*under, current.places[under])
 
 
 def here() -> Place:
     """Return the place under which this context's steps are counted: which of several tasks it is."""
-    return _place.get()
+    return scope().place
 
 
-def stand_at(place: Place) -> None:
-    """Count the steps of this context under a place: those of one task of several that run at the same time."""
-    _place.set(place)
+def _open_one() -> Episode | None:
+    found: Episode | None = scope().episode
+    return found
 
 
 class Source(Protocol):
@@ -186,35 +172,27 @@ class Source(Protocol):
         """Return the stored step for one that has no outcome yet."""
 
 
-_source: ContextVar[Source | None] = ContextVar("questree_replay", default=None)
-
-
-@contextmanager
-def replaying(source: Source) -> Iterator[None]:
-    """Take the outcome of every step in this block from a source: no LM, retriever or reader is asked."""
-    token = _source.set(source)
-    try:
-        yield
-    finally:
-        _source.reset(token)
+def replaying(source: Source) -> AbstractContextManager[None]:
+    """Return a context in which every outcome comes from a source: no LM, retriever or reader is asked."""
+    return scoped(source=source)
 
 
 def is_replayed() -> bool:
     """Return whether outcomes come from a source."""
-    return _source.get() is not None
+    return scope().source is not None
 
 
 def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
     """Return a new step without its outcome and, in a replay, the stored one; else None."""
     # neither checked again nor given a copy of each default, which takes long
     begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request, spent=_NOTHING)
-    source = _source.get()
+    source: Source | None = scope().source
     return begun, None if source is None else source.take(begun)
 
 
 def end(begun: EpisodeStep, **fields: Any) -> None:
     """Add a step with its outcome, fault, cost and what was dropped to the open episode, if there is one."""
-    if (current := _open.get()) is not None:
+    if (current := _open_one()) is not None:
         current.steps.append(begun.model_copy(update=fields))
 
 
@@ -237,7 +215,7 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         return cast("T", type_adapter(outcome).validate_python(stored.outcome))
     inside, kept, began = Episode(), dict[str, Any](), perf_counter()
     try:
-        with _collected(inside, ()):
+        with scoped(episode=inside, place=()):
             taken = take()
         kept["outcome"] = type_adapter(outcome).dump_python(taken, mode="json")
         return taken

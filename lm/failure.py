@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from ..common.errors import QuestreeError
 from ..common.secrets import remember_address, remember_secrets, without_secrets
 from .models import is_served
+from .scope import scope, scoped
 
 Cause = Literal[
     "question",  # empty or overlong
@@ -119,18 +120,14 @@ class CannotAskError(QuestreeError):
         super().__init__(f"No question can be asked: {why}{advice}")
 
 
-_COUNTING = "questree_counts_failures"  # a setting of DSPy's goes where its LM goes
-
-
 def counting_failures() -> AbstractContextManager[None]:
     """Return a context in which every failure is a failed prediction, for whoever counts them and gives up in time."""
-    context: AbstractContextManager[None] = dspy.context(**{_COUNTING: True})
-    return context
+    return scoped(counts_failures=True)
 
 
 def are_counted() -> bool:
     """Return whether failures are counted here."""
-    return bool(dspy.settings.get(_COUNTING))
+    return scope().counts_failures
 
 
 _CAUSES: list[tuple[type[LMError], Cause]] = [

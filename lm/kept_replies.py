@@ -7,9 +7,6 @@ import logging
 import pickle
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,8 @@ from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
 from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
-from .failure import address_of
+from .scope import scope
+from .spent import meter_in_use
 
 logger = logging.getLogger(__name__)
 
@@ -57,41 +55,37 @@ def use_lm_cache(address: str | None = None) -> None:
         ) from error
 
 
-@contextmanager
-def keyed_by_server(lm: dspy.BaseLM) -> Iterator[None]:
-    """Let a kept reply serve with and without an event loop, and only to the server that gave it.
+def watch_cache() -> None:
+    """Let DSPy's cache tell whether it has a reply, and use keys of ours for calls; one of the user's keeps its own."""
+    cache = dspy.cache
+    if not isinstance(cache, _Watched):
+        watched: Any = _ReplyCache if type(cache) is Cache else type("Watched", (_Watched, type(cache)), {})
+        dspy.cache = watched.__new__(watched)
+        vars(dspy.cache).update(vars(cache))
 
-    DSPy has keys of its own for each form; what they hold is the same. Its keys do not tell servers apart; the folders
-    of `use_lm_cache` do, and the keys of every server but a folder's own.
+
+class _Watched:
+    """What tells the call that is on its way whether its reply was kept."""
+
+    def get(self, *request: Any, **how: Any) -> Any:
+        """Return the kept reply; None if there is none."""
+        found = super().get(*request, **how)  # type: ignore[misc]
+        if (meter := meter_in_use()) is not None:
+            meter.note_lookup(found is not None)
+        return found
+
+
+class _ReplyCache(_Watched, Cache):
+    """DSPy's cache, with keys of ours for what a program asks.
+
+    A kept reply serves with and without an event loop, and only the server that gave it. DSPy has keys of its own for
+    each form; what they hold is the same. Its keys do not tell servers apart; the folders of `use_lm_cache` do, and the
+    keys of every server but a folder's own.
     """
-    if not lm.cache:
-        yield
-        return
-    if type(dspy.cache) is Cache:  # DSPy's own, or what the user made of it
-        dspy.cache = _ReplyCache.like(dspy.cache)
-    token = _server.set(address_of(lm))
-    try:
-        yield
-    finally:
-        _server.reset(token)
-
-
-_server: ContextVar[str | None] = ContextVar("questree_server", default=None)
-
-
-class _ReplyCache(Cache):
-    """DSPy's cache, with keys of ours for what a program asks."""
-
-    @classmethod
-    def like(cls, cache: Cache) -> _ReplyCache:
-        """Return a cache over the same store and memory."""
-        new = cls.__new__(cls)
-        new.__dict__.update(vars(cache))
-        return new
 
     def cache_key(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> str:
         """Return the key of a reply."""
-        server, store = _server.get(), self.disk_cache
+        server, store = scope().server, self.disk_cache
         if server is not None:
             kind = str(request.get("_fn_identifier")).removesuffix(".async").replace("alitellm_", "litellm_")
             request = {**request, "_fn_identifier": kind}

@@ -5,10 +5,28 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+_SIMULATED = ("simulated", "recorded")  # how the names of simulated LMs begin
+
 
 def is_served(lm: Any) -> bool:
     """Return whether DSPy asks the LM over a connection; one in this process costs nothing and cannot stall."""
     return isinstance(getattr(lm, "engine", None), str)
+
+
+def is_simulated(lm: Any) -> bool:
+    """Return whether numbers made with this LM must be called simulated: its name says so, also behind a server.
+
+    Args:
+        lm: an LM, or the name of one.
+    """
+    name = lm if isinstance(lm, str) else str(lm.model)
+    return any(part.split(":")[0].split("-")[0] in _SIMULATED for part in name.split("/"))
+
+
+def not_known(lm: Any, question: str) -> str:
+    """Return what a simulated LM says of a question that it cannot know; empty for any other question or LM."""
+    told = getattr(getattr(lm, "engine", None), "not_known", None)
+    return told(question) if told else ""
 
 
 @lru_cache(maxsize=64)

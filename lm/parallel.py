@@ -21,10 +21,10 @@ import dspy
 from dspy.utils.exceptions import LMTimeoutError
 
 from ..common.event_loop import awaited, on_loop, run
-from .episode import Place, next_place, stand_at
+from .episode import Place, next_place
+from .scope import scoped
 
 T = TypeVar("T")
-APART = "questree_apart"  # a setting of DSPy's goes where a task goes
 
 
 def run_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -66,8 +66,7 @@ async def _as_tasks(tasks: Sequence[Callable[[], T]]) -> list[T | BaseException]
 def _apart(task: Callable[[], T], place: Place) -> tuple[T, list[Any]]:
     """Run the task, its steps counted under a place; return its result with the trace of its own calls."""
     trace: list[Any] = []
-    stand_at(place)
-    with dspy.context(trace=None if dspy.settings.trace is None else trace, **{APART: True}):
+    with scoped({"trace": None if dspy.settings.trace is None else trace}, place=place, is_apart=True):
         return task(), trace
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from typing import Literal, Protocol
 
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from ..common.event_loop import awaited, on_loop
 from ..common.text import printable
 from .failure import CallFailedError
+from .scope import scope, scoped
 from .spent import Spent
 
 
@@ -84,28 +84,23 @@ class Listener(Protocol):
 
 logger = logging.getLogger(__name__)
 
-_listener: ContextVar[Listener | None] = ContextVar("questree_listener", default=None)
 _numbers = count(1)
 
 
-@contextmanager
-def telling(listener: Listener) -> Iterator[None]:
-    """Tell a listener what happens inside the block, on whichever thread."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+def telling(listener: Listener) -> AbstractContextManager[None]:
+    """Return a context in which a listener is told what happens, on whichever thread."""
+    return scoped(listener=listener)
 
 
 def listener() -> Listener | None:
     """Return whoever is told what happens here; the log and DSPy's streams are none."""
-    return _listener.get()
+    found: Listener | None = scope().listener
+    return found
 
 
 def is_told() -> bool:
     """Return whether an event has to be told: to a listener, a stream or the log."""
-    return bool(_listener.get() or dspy.settings.send_stream) or logger.isEnabledFor(logging.INFO)
+    return bool(listener() or dspy.settings.send_stream) or logger.isEnabledFor(logging.INFO)
 
 
 def check_followed() -> None:
@@ -114,9 +109,9 @@ def check_followed() -> None:
     Raises:
         CallFailedError: nobody reads the stream any more.
     """
-    listener, stream = _listener.get(), dspy.settings.send_stream
+    follower, stream = listener(), dspy.settings.send_stream
     read = getattr(stream, "statistics", None)
-    if (listener and not listener.followed) or (read and not read().open_receive_streams):
+    if (follower and not follower.followed) or (read and not read().open_receive_streams):
         raise CallFailedError("deadline", "nobody reads the stream any more")
 
 
@@ -131,8 +126,8 @@ def can_send() -> bool:
 def tell(event: Event) -> None:
     """Tell an event to whoever listens."""
     logger.info("%s", event)
-    if (listener := _listener.get()) is not None:
-        listener.hear(event)
+    if (follower := listener()) is not None:
+        follower.hear(event)
     if (stream := dspy.settings.send_stream) is not None:
         # on a thread of the user's own DSPy sends nothing; after the reader has left, nobody takes it
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):

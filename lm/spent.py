@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from math import ceil, fsum
 from operator import attrgetter, mul
@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from .failure import NEVER_SENT
 from .models import facts_of, is_served
+from .scope import scope, scoped
 
-# the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
-ACCOUNT = "questree_account"
 _ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
@@ -67,7 +66,7 @@ def total(spent: Iterable[Spent]) -> Spent:
 
 
 class Meter:
-    """One LM call while it is made, as DSPy's usage tracker. DSPy adds the usage of replies that came from a server.
+    """One LM call while it is made: what is sent for it, and what it took.
 
     Attributes:
         lm: that is asked.
@@ -78,16 +77,19 @@ class Meter:
     def __init__(self, lm: dspy.BaseLM, messages: Sequence[dict[str, Any]]):
         self.lm, self.sent = lm, Spent()
         self.number = randbits(62)  # not by `random`, which an optimizer may seed
-        self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
-        self._account: Any = dspy.settings.get(ACCOUNT)
+        self._messages, self._requests, self._looked_up = messages, 0, list[bool]()
+        self._account: Any = scope().account
         if self._account:
             self._account.begin(self)
 
-    def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
-        """Note that the reply came from the server."""
-        self._is_served = True
-        if self._outer is not None:
-            self._outer.add_usage(lm, usage)
+    def note_lookup(self, found: bool) -> None:
+        """Note whether the client's cache had a reply."""
+        self._looked_up.append(found)
+
+    @property
+    def is_cached(self) -> bool:
+        """Return whether every reply came from the client's cache."""
+        return bool(self._looked_up) and all(self._looked_up)
 
     def note_sent(self) -> None:
         """Count a request before it is sent; an account has it on the disk when this returns."""
@@ -104,11 +106,9 @@ class Meter:
             entries: of the LM's history: one for each reply, or for several samples.
             error: that it ended with.
         """
-        samples = [max(len(entry.get("outputs") or [1]), 1) if self._is_served else 1 for entry in entries]
+        samples = [max(len(entry.get("outputs") or [1]), 1) if not self.is_cached else 1 for entry in entries]
         requests = [min(count, self._requests or count) for count in samples]
-        parts = [
-            _taken(entry, count, cached=not self._is_served) for entry, count in zip(entries, requests, strict=True)
-        ]
+        parts = [_taken(entry, count, cached=self.is_cached) for entry, count in zip(entries, requests, strict=True)]
         took = parts[0] if len(parts) == 1 else total(parts)
         tried = isinstance(error, LMError) and not isinstance(error, NEVER_SENT)
         tried = tried or (isinstance(error, CancelledError) and not is_served(self.lm))  # nothing tells what it sent
@@ -121,24 +121,32 @@ class Meter:
 
 def note_sent() -> None:
     """Note that a request of the LM call in this context is about to be sent."""
-    if isinstance(dspy.settings.usage_tracker, Meter):
-        dspy.settings.usage_tracker.note_sent()
+    if (meter := meter_in_use()) is not None:
+        meter.note_sent()
 
 
-@contextmanager
-def metered(meter: Meter | None, **settings: Any) -> Iterator[None]:
-    """Measure the LM call in this block, under these settings of DSPy; the LM keeps its history, which tells of it.
+def meter_in_use() -> Meter | None:
+    """Return what measures the LM call in this context."""
+    found: Meter | None = scope().meter
+    return found
+
+
+def metered(meter: Meter | None, settings: dict[str, Any], **changes: Any) -> AbstractContextManager[None]:
+    """Return a context in which an LM call is measured; the LM keeps its history, which tells of it.
 
     The account hears of it from the meter. DSPy would tell it of each module, prompt and reply too, which takes long.
+
+    Args:
+        settings: of DSPy in the block.
+        changes: of the scope.
     """
-    settings |= {"callbacks": other_callbacks(), "max_history_size": max(dspy.settings.max_history_size, _ENTRIES)}
-    with dspy.context(usage_tracker=meter, disable_history=False, **settings):
-        yield
+    history = {"disable_history": False, "max_history_size": max(dspy.settings.max_history_size, _ENTRIES)}
+    return scoped({**settings, **history, "callbacks": other_callbacks()}, meter=meter, **changes)
 
 
 def other_callbacks() -> list[Any]:
     """Return DSPy's callbacks without the open account."""
-    account = dspy.settings.get(ACCOUNT)
+    account = scope().account
     return [one for one in dspy.settings.callbacks if one is not account]
 
 

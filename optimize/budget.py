@@ -10,7 +10,7 @@ import dspy
 
 from ..evaluation.run import Interrupted
 from ..lm.account import Account, Book
-from ..lm.policy import RunPolicy
+from ..lm.limits import RunPolicy
 from ..lm.spent import Meter
 
 logger = logging.getLogger(__name__)

@@ -25,10 +25,10 @@ import dspy
 
 from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
-from ..lm.policy import Limits
+from ..lm.limits import Limits
+from ..lm.models import is_simulated, not_known
 from ..programs import Program
-from ..programs.streams import as_fields
-from ..simulate import is_simulated, not_known
+from ..programs.answer import Answered, as_fields
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
@@ -101,17 +101,9 @@ def _signature() -> ModelSignature:
 
     passage = Object([Property(name, "string") for name in ("id", "title", "text")] + [Property("score", AnyType())])
     takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
-    gives: dict[str, Any] = {
-        "answer": "string",
-        "rests_on": AnyType(),  # null, or a text
-        "final_content": "string",
-        "references": Array(passage),
-        "tree": AnyType(),
-        "failure": AnyType(),  # null, or an object
-        "spent": AnyType(),
-        "seconds": "double",
-        "simulated": "boolean",
-    }
+    kinds: dict[Any, Any] = {str: "string", float: "double"}  # others may be null
+    gives = {name: kinds.get(field.annotation, AnyType()) for name, field in Answered.model_fields.items()}
+    gives |= {"references": Array(passage), "simulated": "boolean"}
     return ModelSignature(takes, Schema([ColSpec(kind, name) for name, kind in gives.items()]))
 
 

@@ -13,11 +13,12 @@ import dspy
 from ..common.errors import QuestreeError
 from ..evaluation.identity import digest, lm_facts, run_identity, versions
 from ..evaluation.kept_run import check_same
-from ..evaluation.records import ScoreFunction, check_example, metric_name, plain, question_id
+from ..evaluation.records import check_example, plain, question_id
 from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
+from ..evaluation.scoring import ScoreFunction, metric_name
 from ..evaluation.tracking import Tracking
-from ..lm.policy import RunPolicy
+from ..lm.limits import RunPolicy
 from ..programs import Program
 from ..programs.composed import Composed
 from ..programs.program import checked_program

@@ -15,7 +15,7 @@ from ..evaluation.records import Record
 from ..evaluation.run import Progress, ask_again
 from ..evaluation.run_file import NAME, WritableFile, reading
 from ..evaluation.stored_runs import read_records
-from ..lm.policy import RunPolicy
+from ..lm.limits import RunPolicy
 from ..metrics import metric
 from ..programs import Program, build
 from ..programs.prompts import RenderedPrompt, differences, rendered_prompts

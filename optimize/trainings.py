@@ -16,8 +16,8 @@ from ..evaluation.identity import digest
 from ..evaluation.run_file import WritableFile
 from ..lm.failure import first_line
 from ..lm.guard import adapter_in_use
-from ..lm.policy import RunPolicy
-from ..simulate import is_simulated
+from ..lm.limits import RunPolicy
+from ..lm.models import is_simulated
 
 _FACT = "trainings"
 LOOK = 1.0  # seconds between looks at a job, and at whether the user wants to stop

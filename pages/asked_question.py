@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+import dspy
 from pydantic import BaseModel, Field
 
-from ..lm.failure import Failure
-from ..lm.spent import Spent
+from ..evaluation.records import Record
 from ..metrics.citations import Mark, reference_marks
 from ..metrics.claims import supporting_sentences, supports_fragment
 from ..programs import ReasoningTree
-from ..programs.basis import Basis, Standing, basis, standing_of
+from ..programs.answer import Answered
+from ..programs.basis import Standing, basis, standing_of
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
 from .trees import Marked, Reasoning, passage_marked, reasoning
 
 State = Literal["waiting", "running", "answered", "failed", "stopped"]
+
+
+def state_after(answered: Answered) -> Literal["answered", "failed"]:
+    """Return the state of a question whose program has ended."""
+    return "answered" if answered.failure is None else "failed"
 
 
 class Citation(BaseModel):
@@ -67,33 +73,25 @@ class Reference(NamedTuple):
     step: int | None
 
 
-class AnsweredQuestion(BaseModel):
-    """A question and how it ended.
+class ShownAnswer(Answered):
+    """An answer as pages show it, found or still sought.
 
     Attributes:
-        state: where it stands; the last three are final.
-        answer, final_content, references, failure, rests_on: as in a prediction.
+        tree: with the nodes so far.
         seconds: since it was asked.
+        state: where the question stands; the last three are final.
         simulated: whether the LM is a simulated one.
         not_known: if a simulated LM cannot know the answer, what it knows.
         doing: while it is sought, what is being done.
         writing: as much of the final content as is written; empty once it is whole.
-        tree: with the nodes so far.
     """
 
+    tree: ReasoningTree
     state: State = "waiting"
-    answer: str = ""
-    final_content: str = ""
-    rests_on: Basis | None = None
-    references: list[Passage] = Field(default_factory=list)
-    failure: Failure | None = None
-    spent: Spent = Spent()
-    seconds: float = 0.0
     simulated: bool = False
     not_known: str = ""
     doing: str = ""
     writing: str = ""
-    tree: ReasoningTree
 
     @property
     def told(self) -> str:
@@ -101,22 +99,18 @@ class AnsweredQuestion(BaseModel):
         return self.final_content or self.answer or "No answer was found."
 
     @classmethod
-    def of_prediction(cls, answered: Any, *, simulated: bool) -> AnsweredQuestion:
+    def of_prediction(cls, said: dspy.Prediction | Record, *, simulated: bool) -> ShownAnswer:
         """Return what a prediction or a record says; a record may be without a tree."""
-        tree = answered.tree or ReasoningTree(question=answered.question)
-        rests_on = getattr(answered, "extras", answered).get("rests_on")
-        return AnsweredQuestion(
-            tree=tree,
-            state="answered" if answered.failure is None else "failed",
-            spent=answered.spent,
-            seconds=answered.seconds,
-            answer=answered.answer,
-            final_content=answered.final_content,
-            references=list(answered.references),
-            failure=answered.failure,
-            rests_on=rests_on or basis(tree, answered.answer, answered.references),
-            simulated=simulated,
-        )
+        answered = said if isinstance(said, Record) else Answered.of(said)
+        tree = answered.tree or ReasoningTree(question=said.question)
+        rests_on = answered.rests_on or basis(tree, answered.answer, answered.references)
+        fields = answered.answer_fields | {"tree": tree, "rests_on": rests_on}
+        return ShownAnswer(**fields, state=state_after(answered), simulated=simulated)
+
+    def take(self, answered: Answered) -> None:
+        """Put what a prediction says in the place of what was known so far."""
+        for name in answered.model_fields_set:
+            setattr(self, name, getattr(answered, name))
 
     @property
     def finished(self) -> bool:
@@ -151,7 +145,7 @@ class AnsweredQuestion(BaseModel):
         return [Citation.of(mark, cited[mark.number - 1], self.tree.question) for mark in known]
 
 
-class AskedQuestion(AnsweredQuestion):
+class AskedQuestion(ShownAnswer):
     """A question that was asked of a server, with all that is known of it by now.
 
     Attributes:

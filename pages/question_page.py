@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
+import dspy
+
 from ..evaluation.html import as_html
+from ..evaluation.records import Record
 from ..signatures import AnswerStyle
-from .asked_question import AnsweredQuestion, AskedQuestion, Citation
+from .asked_question import AskedQuestion, Citation, ShownAnswer
 
 STYLES: dict[str, str] = {
     "short": "in a few words",
@@ -66,7 +69,7 @@ def progress(asked: AskedQuestion) -> str:
     return as_html("live.html", **shown_answer(asked))
 
 
-def shown_answer(asked: AnsweredQuestion) -> dict[str, Any]:
+def shown_answer(asked: ShownAnswer) -> dict[str, Any]:
     """Return what the templates draw an answer from: its text cut at its marks, and its sources."""
     pieces: list[tuple[str, Citation | None]] = []
     start = 0
@@ -77,7 +80,7 @@ def shown_answer(asked: AnsweredQuestion) -> dict[str, Any]:
     return {"asked": asked, "content": pieces, "sources": asked.sources(), "styles": STYLES}
 
 
-def answer_page(answered: Any, *, simulated: bool) -> str:
+def answer_page(said: dspy.Prediction | Record, *, simulated: bool) -> str:
     """Return a prediction, or what a run kept of one, as a page that is one file by itself."""
-    asked = AnsweredQuestion.of_prediction(answered, simulated=simulated)
+    asked = ShownAnswer.of_prediction(said, simulated=simulated)
     return as_html("one_answer.html", root=None, **shown_answer(asked))

@@ -127,10 +127,10 @@ def _names(runs: Sequence[StoredRun]) -> _NameOf:
     """Return what names a record's question: its id; with a digest, if an earlier run has it in other words or gold."""
     first: dict[str, Any] = {}
     for record in (record for run in runs for record in run.records):
-        first.setdefault(record.id, (record.question, record.answers))
+        first.setdefault(record.id, (record.question, record.gold_answers))
 
     def name(record: Record) -> str:
-        asked = record.question, record.answers
+        asked = record.question, record.gold_answers
         return record.id if asked == first[record.id] else f"{record.id}-{json_hash(asked)[:8]}"
 
     return name

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..evaluation.html import as_html
 from ..evaluation.tracking import flat_params
-from .asked_question import AnsweredQuestion
+from .asked_question import ShownAnswer
 from .question_page import shown_answer
 from .shown_runs import AnswerLine, ShownRuns
 from .trees import aligned, reasoning
@@ -147,7 +147,7 @@ class Study:
     def _answer(self, number: int, answer: RunAnswer) -> str:
         id = self.ids[number - 1]
         record = self._shown.record(answer.run, id)
-        asked = AnsweredQuestion.of_prediction(record, simulated=self.runs[answer.run].simulated)
+        asked = ShownAnswer.of_prediction(record, simulated=self.runs[answer.run].simulated)
         steps = self._shown.asked(answer.run, id)
         answers = self.answers[number].values()
         shown: dict[str, Any] = {"answer": answer, "answers": answers, "record": record, "steps": steps}

@@ -37,10 +37,10 @@ class Standing(NamedTuple):
     """How an answer stands.
 
     Attributes:
-        words: in a few words.
+        words: how it stands, in a few words.
         tone: whether that is good.
-        steps: for each step behind the answer whether a passage names its answer; empty if there are no such steps.
-        told: a sentence with more.
+        steps: for each step behind the answer, whether a passage names its answer; empty if there are no such steps.
+        told: a sentence that says more.
     """
 
     words: str
@@ -58,8 +58,8 @@ def is_judged(node: Node) -> bool:
     return node.source in ("passage", "query") or node.blend is not None
 
 
-def kind_of(node: Node) -> str:
-    """Return one word for how a node stands: one of `SOURCES`; of a judged node what was done with it."""
+def node_kind(node: Node) -> str:
+    """Return how a node stands in one word: one of `SOURCES`; for a judged node, what was done with it."""
     if not is_judged(node):
         return node.source
     if node.blend or node.source == "query":
@@ -70,7 +70,7 @@ def kind_of(node: Node) -> str:
 
 
 def tone_of(node: Node) -> Tone:
-    """Return whether a step stands well: a passage says it; it is from memory or was wrong at first; it is open."""
+    """Return "good" if a passage says it, "warn" if it is from memory or was wrong at first, "quiet" if it is open."""
     if is_judged(node):
         return "good" if node.ended in ("accepted", "kept") else "quiet"
     if node.answer is None:
@@ -78,13 +78,13 @@ def tone_of(node: Node) -> Tone:
     return "good" if node.support and node.source != "corrected" else "warn"
 
 
-def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
+def node_state(node: Node, tree: ReasoningTree | None = None) -> str:
     """Return how a node stands, such as "found in Sweden", "recalled, confirmed by IKEA" or "not looked up".
 
-    With its tree, it is also told what the LM recalled before a correction.
+    With its tree, the words also say what the LM recalled before a correction.
     """
     if node.ended or is_judged(node):
-        state = node.ended or kind_of(node)
+        state = node.ended or node_kind(node)
         return _STATES.get(state, state)
     return _came_by(node, tree) + ("; one source contradicts the LM" if node.single_source else "")
 
@@ -122,10 +122,11 @@ def steps_behind(tree: ReasoningTree) -> list[Node]:
 def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Basis | None:
     """Return what an answer rests on; None without an answer.
 
-    A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
-    of which it was not sure; on a guess, too, if that step has no answer and the question has one. Other answers rest
-    on passages if a cited one names the answer, or cited ones each item of a list, or if it is a yes, a no, a label or
-    a paragraph and any passage is cited; else on memory.
+    A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a
+    guess. If the last step has no answer, and the question has one, that is a guess.
+
+    Without such steps, an answer rests on passages if a cited one names it; a list, if each item is named; a yes, a no,
+    a label or a paragraph, if any passage is cited. Else it rests on memory.
     """
     if not answer:
         return None

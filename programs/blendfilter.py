@@ -39,10 +39,10 @@ class BlendFilterSettings(MethodSettings):
         queries: which of the blended queries are used, at least one.
         k: how many passages each of them retrieves.
         hops: how often the external query is augmented from what the last one found (remark 1).
-        draft: whether one call writes the facts that the passages of the question tell, which make the external query,
-            and what is recalled of the others, which makes the internal one; where no fact is missing, it ends the
-            question. Off, an answer, which may guess, and a passage from memory are a call each (paper). Has no effect
-            without the external query.
+        draft: whether one call writes both drafts: the facts that the question's passages tell, for the external query,
+            and what the LM recalls of the other facts, for the internal one. If no fact is missing, this call answers
+            the question. Off, there are two calls: an answer, which may guess, and a passage from memory (paper). Has
+            no effect without the external query.
         filter: filter each query's passages and unite the rest ("each", the paper's), unite and then filter ("union",
             remark 2: a passage that several queries found is judged once), or do not filter ("none").
         judgements: whether the filter gives a reason and a judgement for each passage, or reasons and the numbers that
@@ -101,16 +101,16 @@ class BlendFilter(Program):
     question after what the LM remembers (internal). The LM filters the passages of each; the answer is read from the
     union of the rest. Calls that do not wait for each other run at the same time.
 
-    By default one call answers from the question's own passages, which ends it if they tell all that it needs, or else
-    writes what both queries are made of; a query that would say nothing new is left out. The passages of all queries
-    are judged together, each once and with a reason, and the LM is not told to forget what it knows: at four to six
-    calls fewer than ``preset=paper``, it keeps more of the passages that only lead to the answer.
+    By default one call reads the question's own passages. If they tell all that the answer needs, the call answers;
+    else it writes what both queries are made of, and a query that would say nothing new is left out. The passages of
+    all queries are judged together, each once and with a reason, and the LM is not told to forget what it knows. This
+    takes four to six calls fewer than ``preset=paper``, and keeps more of the passages that only lead to the answer.
 
-    Where the paper leaves open, or we differ: a draft adds its content to a query, not what it says that it does not
-    know, nor its answer twice. If the filter keeps no passage, none are retrieved in their place, and the LM answers
-    from what it knows. Of several samples the paper scores the best one, which only a scorer can know: here the
-    majority's answer is given, and the prediction holds all of them. The metrics ``em-best-sample`` and
-    ``f1-best-sample`` score as the paper does.
+    Where the paper leaves it open, or we differ: what a draft says that it does not know does not enter a query, and
+    its answer enters once. If the filter keeps no passage, none are retrieved in their place, and the LM answers from
+    what it knows. Of several samples the paper scores the best one, which only a scorer can know. Here the majority's
+    answer is given, and the prediction holds all of them; the metrics ``em-best-sample`` and ``f1-best-sample`` score
+    as the paper does.
     """
 
     name: ClassVar[str] = "blendfilter"
@@ -142,13 +142,13 @@ class BlendFilter(Program):
             partial(self.blend, tree.question, answer_style),
             partial(self.topic, tree.question, answer_style),
         ]
-        (blended, told), topic = run_parallel(tasks)
+        (blended, supported), topic = run_parallel(tasks)
         nodes = add_queries(tree, blended)
         sets = [knowledge.passages for knowledge in blended.values()]
-        filtered = [Filtered(told.references)] if told else self.filter(tree.question, topic, sets)
+        filtered = [Filtered(supported.references)] if supported else self.filter(tree.question, topic, sets)
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
-        samples = [told] if told else self.answer(tree.question, answer_style, kept)
+        samples = [supported] if supported else self.answer(tree.question, answer_style, kept)
         answers = [answer for answer, *_ in samples]
         return answered(
             tree,
@@ -181,9 +181,9 @@ class BlendFilter(Program):
         queries, knowledge = self.settings.queries, self.find(question)
         found: dict[Query, Knowledge] = {"original": knowledge}
         for _ in range(self.settings.hops):
-            told, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
-            if told and self.settings.samples == 1:
-                return found, told
+            supported, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
+            if supported and self.settings.samples == 1:
+                return found, supported
             if external == knowledge.query:
                 break
             found["external"] = knowledge = self.find(external)

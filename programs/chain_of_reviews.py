@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import dspy
@@ -10,9 +9,8 @@ from pydantic import Field
 
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
-from .reviews import Expansion, Reviewing, ReviewingSettings
+from .path_search import Expansion, PathSearch, Reviewing, ReviewingSettings
 from .tree import Node, ReasoningTree
-from .tree_of_reviews_paper import TreeSearch
 
 
 class ChainOfReviewsSettings(ReviewingSettings):
@@ -44,16 +42,13 @@ class ChainOfReviews(Reviewing):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and review all paragraphs so far, until they are accepted or rejected."""
-        OnePath(self, tree, answer_style).search()
+        widths = [self.settings.k] * self.settings.max_turns
+        OnePath(self, tree, answer_style, widths).search()
         return self.fuse(tree, answer_style)
 
 
-class OnePath(TreeSearch):
-    """The search of Tree of Reviews on one path: what a turn finds is appended to it, and reviewed with all before."""
-
-    def widths(self) -> Sequence[int]:
-        """Return k for each turn."""
-        return [self.settings.k] * self.settings.max_turns
+class OnePath(PathSearch):
+    """The search on one path: what a turn finds is appended to it, and reviewed with all that was found before."""
 
     def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
         """Append the paragraphs that are new; return the chain's new end, nothing if there are none."""

@@ -20,7 +20,7 @@ _FIRST, _LAST = ("earliest", "smallest", "shortest"), ("latest", "largest", "lon
 
 
 class Compared(NamedTuple):
-    """A thing that a question compares, by its value."""
+    """A thing that a question compares, and its value."""
 
     name: str
     value: str
@@ -55,13 +55,13 @@ def read_comparison(lines: Sequence[str]) -> ValueComparison | None:
 
 
 def settle(answer: str, comparison: ValueComparison) -> str:
-    """Return the answer; if the values of a comparison make it another one of the compared things, that one."""
+    """Return the answer, or the compared thing that the values point to, if the answer names another one of them."""
     result = outcome(comparison)
     if result is None:
         return answer
     if comparison.asks == "same":
         return result if normalise(answer) in ("yes", "no") else answer
-    others = [one.name for one in comparison.of if normalise(one.name) != normalise(result)]
+    others = [thing.name for thing in comparison.of if normalise(thing.name) != normalise(result)]
     names_other = any(stands_in(answer, other) for other in others) and not stands_in(answer, result)
     return result if names_other else answer
 
@@ -69,13 +69,13 @@ def settle(answer: str, comparison: ValueComparison) -> str:
 def outcome(comparison: ValueComparison) -> str | None:
     """Return the name of a thing, yes or no; None if the values cannot be compared.
 
-    "same" is told of dates, of numbers, and of names that are equal: different names may mean the same.
+    "same" is decided for dates, for numbers, and for equal names. Different names may mean the same thing.
     """
-    values = [one.value for one in comparison.of]
+    values = [thing.value for thing in comparison.of]
     if comparison.asks == "same":
         return _same(values)
     if comparison.asks in ("shortest", "longest"):
-        read = _lengths([one.ends for one in comparison.of])
+        read = _lengths([thing.ends for thing in comparison.of])
     else:
         read = _dates(values) if comparison.asks in ("earliest", "latest") else _numbers(values)
     if read is None or len(set(read)) < len(read):
@@ -108,7 +108,7 @@ def _date(value: str) -> tuple[float, ...]:
 
 
 def _lengths(spans: Sequence[Sequence[str]]) -> list[tuple[float, ...]] | None:
-    """Return how many days spans have; None if one has no two dates, or if days that are not told may decide."""
+    """Return the lengths of spans in days; None if a span has no two dates, or if unknown days could decide."""
     dates = _dates([date for span in spans for date in span]) if all(len(span) == 2 for span in spans) else None
     if dates is None:
         return None

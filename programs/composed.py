@@ -59,7 +59,7 @@ class Composed(Program):
         return self.members[0].name
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Raise an error: `forward` asks the members, and they reason."""
+        """Raise an error: the members reason, and not the program that asks them."""
         raise NotImplementedError
 
 
@@ -99,14 +99,14 @@ class NearestDemonstrations(Composed):
 
 
 class Majority(Composed):
-    """The answer that most of several compiled programs give; if several are given equally often, the first of them."""
+    """Gives the answer that most of several compiled programs give; of equally frequent ones, the first."""
 
     form = "majority"
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Return the prediction of the first member that gave the winning answer; its tree is the one that is told.
+        """Return the prediction of the first member that gave the winning answer, with that member's tree.
 
-        ``votes`` holds each member's answer, which is empty for a member that failed, as all do that are not done when
+        ``votes`` holds each member's answer. It is empty for a member that failed, as those do that are not done when
         the question's time is over. An empty answer has no vote. The question fails if all members do.
         """
         predictions = [member(question=tree.question, answer_style=answer_style) for member in self.members]

@@ -63,9 +63,9 @@ def relevant_passages(tree: ReasoningTree) -> list[Passage]:
 
 def rejected_on_topic(tree: ReasoningTree) -> list[Passage]:
     """Return the rejected paragraphs whose title the question names, or a query that a review wrote."""
-    asked = [tree.question, *(node.query for node in tree.nodes)]
-    rejected = [(one, one.title.partition(" (")[0]) for one in rejected_passages(tree)]
-    return [one for one, name in rejected if any(contains(query, name) for query in asked)]
+    queries = [tree.question, *(node.query for node in tree.nodes)]
+    rejected = [(passage, passage.title.partition(" (")[0]) for passage in rejected_passages(tree)]
+    return [passage for passage, name in rejected if any(contains(query, name) for query in queries)]
 
 
 def rejected_passages(tree: ReasoningTree) -> list[Passage]:
@@ -97,9 +97,9 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
 
     If there are more, those of the evidence most similar to the final response (section 4.2, note 1).
     """
-    found = distinct([piece.passages for piece in evidence])
-    if len(found) <= limit:
-        return found
+    passages = distinct([piece.passages for piece in evidence])
+    if len(passages) <= limit:
+        return passages
     likeness = [row[0] for row in similarity([piece.text() for piece in evidence], [response])]
     order = sorted(range(len(evidence)), key=lambda index: -likeness[index])
     return distinct([evidence[index].passages for index in order])[:limit]
@@ -120,8 +120,8 @@ def compare_words(texts: Sequence[str], others: Sequence[str]) -> list[list[floa
 
 def _size(evidence: list[Evidence]) -> int:
     passages = distinct([piece.passages for piece in evidence])
-    said = [text for piece in evidence for text in {piece.analysis, piece.answer}]
-    return sum(count_tokens(text) for text in [*(passage.shown() for passage in passages), *said])
+    texts = [text for piece in evidence for text in {piece.analysis, piece.answer}]
+    return sum(count_tokens(text) for text in [*(passage.shown() for passage in passages), *texts])
 
 
 def _depth_first(tree: ReasoningTree, parent: Node | None) -> list[Node]:

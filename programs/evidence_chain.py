@@ -104,19 +104,19 @@ class EvidenceChain(Program):
     def conclude(
         self, tree: ReasoningTree, answer_style: AnswerStyle, findings: Findings, shown: list[Passage]
     ) -> dspy.Prediction:
-        """Return the facts as sentences with their marks, those from memory apart, and what they come to."""
+        """Return the prediction: proven facts as sentences with marks, then those from memory, then the conclusion."""
         proven = [fact for fact in findings.facts if fact.proven]
         references, marks = passages_of(proven), dict[str, str]()
         numbers = numbers_of(references)
         for fact in proven:
             if fact.passage:
                 marks[fact.fact] = f"{marks.get(fact.fact, '')}[{numbers[fact.passage.id]}]"
-        told = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
+        sentences = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
         answer = as_answer(findings.answer, references) if findings.sure or not self.settings.abstain else ""
-        said = "So the answer is" if findings.sure else "A guess"
-        conclusion = [f"{said}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
-        content = " ".join([*told, *recalled, *conclusion])
+        introduction = "So the answer is" if findings.sure else "A guess"
+        conclusion = [f"{introduction}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
+        content = " ".join([*sentences, *recalled, *conclusion])
         return answered(tree, answer, content, references, findings.sure, passages=distinct([references, shown]))
 
 

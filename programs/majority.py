@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
-    """Draw several times, at the same time; a single time at the LM's own temperature.
+    """Draw several samples at the same time; a single one is drawn at the LM's own temperature.
 
     Each draw has a temperature and a rollout of its own, or the client's cache would give all of them one reply.
 
     Returns:
-        What was drawn, without the draws whose replies could not be used: the others vote.
+        What was drawn, without the samples whose replies could not be used: only the others vote.
 
     Raises:
-        CallFailedError: if no draw's reply could be used, or one failed for a reason that all of them have.
+        CallFailedError: if no sample's reply could be used, or one failed for a reason that all of them share.
     """
 
     def rollout(number: int) -> T:
@@ -58,18 +58,18 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
             raise
 
     results = run_parallel([partial(result_of, task) for task in tasks])
-    drawn = [one for one in results if not isinstance(one, CallFailedError)]
+    drawn = [result for result in results if not isinstance(result, CallFailedError)]
     if not drawn:
-        raise next(one for one in results if isinstance(one, CallFailedError))
+        raise next(result for result in results if isinstance(result, CallFailedError))
     return drawn
 
 
 def majority_answer(
     predict: dspy.Predict, passages: list[Passage], count: int, temperature: float, **inputs: Any
 ) -> tuple[CitedAnswer, list[str]]:
-    """Call a predictor so many times as `cited_answer` does; return the first sample that the majority agrees with.
+    """Draw several answers by `cited_answer`; return the first one that the majority agrees with, and all of them.
 
-    All answers that could be read are returned as well.
+    Those whose replies could not be used are left out. A single one is drawn at the LM's own temperature.
     """
     samples = sample(partial(cited_answer, predict, passages, **inputs), count, temperature)
     answers = [answer for answer, *_ in samples]
@@ -77,7 +77,7 @@ def majority_answer(
 
 
 def winner(answers: Sequence[str], style: AnswerStyle) -> int:
-    """Return the place of the first of the most frequent answers, by `vote`; the first if there are none."""
+    """Return the index of the first answer with the most votes (`vote`); 0 if no answer has one."""
     votes = [vote(answer, style) for answer in answers]
     count = Counter(filter(None, votes))
     return max(range(len(votes)), key=lambda place: count[votes[place]])
@@ -97,8 +97,8 @@ def vote(answer: str, style: AnswerStyle) -> str:
         return verdict
     if style in ("label", "two-label") and (label := read_label(answer or "")):
         return label
-    said = text_or_none(answer) or ""
-    return ", ".join(sorted(filter(None, map(by_value, items(said))))) or compared(said)
+    text = text_or_none(answer) or ""
+    return ", ".join(sorted(filter(None, map(by_value, items(text))))) or compared(text)
 
 
 def rollout_of(number: int) -> int:

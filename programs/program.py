@@ -46,7 +46,7 @@ class ProgramSettings(BaseModel):
 
 
 class MethodSettings(ProgramSettings):
-    """Settings of a method that can be had as its paper has it.
+    """Settings of a method that has two presets: the best that we know, and the paper's.
 
     Attributes:
         preset: "paper" takes the values of `PAPER` for every setting that is not given.
@@ -77,7 +77,7 @@ class Program(dspy.Module):
     name: ClassVar[str]
     Settings: ClassVar[type[BaseModel]] = ProgramSettings
     searches: ClassVar[bool] = True
-    """Whether it takes a retriever; one that does not keeps none."""
+    """Whether it takes a retriever. A program that takes none drops the one that it is given."""
     default_optimizer: ClassVar[str] = "bootstrap-random-search"
     """What it is compiled with, unless another optimizer is named."""
     reader: Any = None
@@ -147,9 +147,8 @@ class Program(dspy.Module):
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):
                     raise CannotAskError(error) from None  # a hundred lines of DSPy's; `__context__` has them
                 found = distinct([ranked([], kept.found), tree.passages()])
-                prediction = _Answer(
-                    answer="", final_content="", references=[], passages=found, tree=tree, failure=error.failure
-                )
+                prediction = answered(tree, "", "", [], passages=found)
+                prediction.failure = error.failure
             tree.watched_by(None)
         if "rests_on" not in prediction:
             prediction.rests_on = basis(tree, prediction.answer, prediction.references)
@@ -169,7 +168,7 @@ class Program(dspy.Module):
         return "retriever" in signature(type(self).__init__).parameters
 
     def _cannot_ask(self, failure: Failure, spent: Spent) -> bool:
-        """Return whether the next question would fail of this as well: no reply came before it."""
+        """Return whether every other question would fail for the same reason: no reply came before this failure."""
         if failure.cause == "retrieval":
             return self.lacks_retriever
         return failure.cause in ("auth", "unreachable") and spent.calls == spent.cached
@@ -217,6 +216,19 @@ class Program(dspy.Module):
             raise CallFailedError("deadline", f"the question's time was over during {what}: {error}") from error
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+    def compare(self, by: str, inputs: dict[str, Any], returns: Any, task: Callable[[], Any], *, remote: bool) -> Any:
+        """Return what a comparison of texts gives. It is a step of the question; if it fails, the question fails.
+
+        Args:
+            by: names who compares.
+            inputs: what is compared, for the record of the step.
+            returns: the type of what the comparison gives.
+            task: the comparison.
+            remote: whether a server does it.
+        """
+        take = partial(self.from_retriever, "a comparison of texts", task, remote=remote)
+        return step("comparison", by, inputs, returns, take)
 
     def _without_retriever(self) -> CallFailedError:
         return CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
@@ -267,7 +279,7 @@ for _called in _CALLED:
 
 
 class _Search(dspy.Retrieve):
-    """A search as DSPy's callbacks know one: MLflow makes a span of the type RETRIEVER of it."""
+    """Shows a search to DSPy's callbacks: MLflow makes a span of the type RETRIEVER of it."""
 
     def __init__(self, search: Callable[[str, int], list[Passage]]):
         super().__init__()
@@ -286,8 +298,8 @@ class _Answer(dspy.Prediction):
     def __str__(self) -> str:
         """Return the answer, the text, what it cites and how it stands."""
         cited = [f"[{number}] {passage.cited()}" for number, passage in enumerate(self.references, start=1)]
-        said = self.answer or f"no answer ({self.failure or 'none was found'})"
-        return "\n".join(filter(None, [said, self.final_content, *cited, str(standing_of(self))]))
+        answer = self.answer or f"no answer ({self.failure or 'none was found'})"
+        return "\n".join(filter(None, [answer, self.final_content, *cited, str(standing_of(self))]))
 
 
 def checked_program(given: Any) -> Program:
@@ -316,13 +328,13 @@ def answered(
         sure: False if the LM says that it guesses: the answer then rests on a guess, whatever is cited.
         fields: others of the prediction; ``passages`` are all of the tree if they are not given.
     """
-    said = as_answer(answer, references)
+    text = as_answer(answer, references)
     content = without_loose_marks(final_content, len(references))
-    if said and not sure:
+    if text and not sure:
         fields["rests_on"] = "guess"
     return _Answer(
-        answer=said,
-        final_content=content if said or stated(sentences(content)) else "",
+        answer=text,
+        final_content=content if text or stated(sentences(content)) else "",
         references=references,
         passages=fields.pop("passages", tree.passages()),
         tree=tree,
@@ -333,9 +345,9 @@ def answered(
 
 def as_answer(text: str | None, references: list[Passage]) -> str:
     """Return what an LM gave as its answer without marks; empty if it says that there is none."""
-    said = without_loose_marks(str(text or ""), 0).strip()
+    answer = without_loose_marks(str(text or ""), 0).strip()
     titles = {normalise(passage.title.split(" (")[0]) for passage in references} - {""}
-    return said if normalise(said) in titles else text_or_none(said) or ""  # a film may be called Unknown
+    return answer if normalise(answer) in titles else text_or_none(answer) or ""  # a film may be called Unknown
 
 
 def answered_from(

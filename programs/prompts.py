@@ -57,9 +57,9 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     demonstrations = shown_demonstrations(predictor, adapter)
     with dspy.context(callbacks=[]):  # nobody asks an LM here: MLflow's autologging would make a trace of it
         messages = adapter.format(signature, demonstrations, inputs)
-    told = tuple((message["role"], str(message["content"])) for message in messages)
+    pairs = tuple((message["role"], str(message["content"])) for message in messages)
     instructions = adapter.format_system_message(signature)
-    return RenderedPrompt(name, signature.__name__, told, instructions, len(demonstrations))
+    return RenderedPrompt(name, signature.__name__, pairs, instructions, len(demonstrations))
 
 
 def differences(before: list[RenderedPrompt], after: list[RenderedPrompt]) -> dict[str, str]:

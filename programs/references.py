@@ -25,17 +25,17 @@ def distinct(groups: Sequence[Sequence[Passage]]) -> list[Passage]:
 
 def passages_of(steps: Iterable[Any]) -> list[Passage]:
     """Return the passages of nodes, facts or sentences, each once, in order; some may have none."""
-    return distinct([[one.passage] for one in steps if one.passage])
+    return distinct([[step.passage] for step in steps if step.passage])
 
 
 def without_copies(passages: Sequence[Passage]) -> list[Passage]:
     """Return the passages without those that repeat a better one: its text, or almost its words under its title."""
-    kept: list[Passage] = []
-    for one in passages:
-        copied = (one.title == other.title and f1(one.text, [other.text]) > _COPY for other in kept)
-        if one.text not in {other.text for other in kept} and not any(copied):
-            kept.append(one)
-    return kept
+    originals: list[Passage] = []
+    for passage in passages:
+        copied = (passage.title == other.title and f1(passage.text, [other.text]) > _COPY for other in originals)
+        if passage.text not in {other.text for other in originals} and not any(copied):
+            originals.append(passage)
+    return originals
 
 
 def numbers_of(passages: Sequence[Passage]) -> dict[str, int]:

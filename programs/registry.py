@@ -96,7 +96,9 @@ def build_kind(kind: type[Program], settings: Mapping[str, Any], **parts: Any) -
 
 
 def allow(name: str, settings: Mapping[str, Any]) -> None:
-    """Import the program that a user named as ``package:name``, and one that it reasons with; no file may do so.
+    """Import a program that a user named as ``package:name``, and the program that it reasons with, if it has one.
+
+    Only names that a user typed may be given here: a name in a file must not run anybody's code.
 
     Raises:
         QuestreeError: one cannot be imported, or is no program.
@@ -109,9 +111,9 @@ def allow(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def saved_name(kind: type[Program]) -> str:
-    """Return the name under which a program is saved; one that is in hand here may also be loaded again here.
+    """Return the name under which a program is saved; from now on this process can load it by that name.
 
-    One of a script or a notebook can be loaded by that alone; a warning says so, the first time.
+    A program of a script or notebook can be loaded there alone; a warning says so, the first time.
 
     Raises:
         QuestreeError: it cannot be found by a name, as it stands inside a function.
@@ -122,8 +124,10 @@ def saved_name(kind: type[Program]) -> str:
     if "<locals>" in name:
         raise QuestreeError(f"{kind.__name__} stands inside a function, so that nothing can load it; move it out.")
     if kind.__module__ == "__main__":
-        said = "%s stands in a script or notebook, which alone can load it. Move it into a file that can be imported."
-        logger.warning(said, kind.__name__)
+        warning = (
+            "%s stands in a script or notebook, which alone can load it. Move it into a file that can be imported."
+        )
+        logger.warning(warning, kind.__name__)
     REGISTRY.keep(name, kind)
     return name
 
@@ -146,11 +150,11 @@ def variants(
 ) -> dict[str, dict[str, Any]]:
     """Return settings to compare, each by a label such as ``expansion=cot``.
 
-    What the program has beside the other settings given, a default most often, comes first, if it is among the values.
+    The value that the program has anyway, mostly the default, comes first, if it is among them.
 
     Args:
-        over: settings to vary; for several, every combination. ``preset`` alone also varies each setting in which
-            the paper differs, by itself, but those that have no effect by themselves.
+        over: settings to vary; for several, every combination. ``preset`` alone also varies, one at a time, each
+            setting in which the paper differs, except those that have no effect by themselves.
         values: of the one setting, if its type does not list them all (a number, say).
         given: the other settings, which all of them have: with ``preset=paper`` the defaults are the paper's.
 
@@ -179,7 +183,10 @@ def variants(
             )
     choices = [_choices(setting, fields[setting], values, getattr(base, setting)) for setting in over]
     combinations = [dict(zip(over, combination, strict=True)) for combination in product(*choices)]
-    return {", ".join(f"{key}={_label(value)}" for key, value in one.items()): one for one in combinations}
+    return {
+        ", ".join(f"{key}={_label(value)}" for key, value in combination.items()): combination
+        for combination in combinations
+    }
 
 
 def _idle_by(settings: Any, setting: str) -> str | None:

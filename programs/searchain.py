@@ -1,29 +1,76 @@
-"""Search-in-the-Chain."""
+"""Search-in-the-Chain.
+
+The methods stand in the order of algorithm 1. Its Main is `reason`, ChainGenerate `continue_chain` (`revise` by
+default), AddChild `add_branch`, DuplicateQueryDetection `shares_outcome`, IR `interact`, its Retrieval and Reader
+`look_up`.
+
+Given the same replies, the paper's way (``preset=paper``) makes the searches of the authors' client, gives the same
+feedback and stops at the same time, but:
+
+- If the LM leaves a query unsolved after feedback on it, the chain goes on after it. The client repeats its feedback
+  until no round is left, although by algorithm 1 the query has been processed.
+- An answer that says that there is none ("Unknown") leaves its query unsolved; the client checks it.
+- An empty span is no evidence. For a short answer the client takes it for agreement, which comes to the same; a long
+  answer is compared with the passage even then.
+- A span is compared with the answer. The client looks for it in the whole line "[Answer 2]: …", so "2" is there.
+- A query without an answer is unsolved. The client gives it the next answer in the reply.
+- A mark such as [5] that the LM copied from a passage is taken out of the final content; the client leaves it.
+
+Its prompts show the path and the plan so far; the client shows the whole conversation. The algorithm's loop runs
+r_max + 1 times, the text says r_max: ``max_rounds`` is the number of chains that the LM is asked for, and the feedback
+of the last one is not given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import dspy
 from pydantic import Field
 
-from ..retrieval import DuplicateCheck, Reader, Retriever
+from ..metrics import agree
+from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
-from ..signatures.chain_of_query import CompleteChain, CorrectChain
+from .chain_branches import (
+    Feedback,
+    Help,
+    add_branch,
+    add_filled_in,
+    add_successor,
+    filled_in,
+    next_round,
+    nodes_after,
+    refilled,
+)
+from .chain_lookups import lookups
 from .modules.chain_of_query import (
     ChainOfQuery,
     Continuation,
     PublishedChainOfQuery,
     RevisedChain,
     Tracing,
+    guessed,
 )
 from .modules.reader import LMReader
-from .modules.verdict import StepCheck
-from .program import MethodSettings, Program
-from .searchain_best import FilledSearChain
-from .searchain_paper import PublishedSearChain
-from .tree import ReasoningTree
+from .modules.verdict import (
+    SpanCheck,
+    StepCheck,
+    Verdict,
+    agree_at_length,
+    fuller_name,
+    independent_passages,
+)
+from .program import MethodSettings, Program, answered
+from .references import without_copies
+from .tree import Node, ReasoningTree
+
+_OUTCOME = ["answer", "fuller", "source", "sure", "support", "stance", "found", "passage", "span", "single_source"]
+
+Check = Callable[[str, str | None, list[Passage]], Verdict]
+"""What passages say of a query and the answer that was recalled for it, if any."""
 
 
 class SearChainSettings(MethodSettings):
@@ -43,9 +90,9 @@ class SearChainSettings(MethodSettings):
         theta: the reader's score above which a passage may overrule the LM; None takes the reader's own
             threshold (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
-        min_independent_passages: how many passages must say independently what takes the place of an answer that the
-            LM recalled. One that repeats the question word for word, as planted ones do, is none (paper: 0, any will
-            do).
+        min_independent_passages: how many independent passages must agree before they overrule an answer that the LM
+            recalled. A passage that repeats the question word for word, as planted ones do, does not count (paper: 0,
+            any passage overrules it).
         skip_repeats: whether a query that was processed before is passed over.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
         verification: off, a passage never overrules an answer that the LM is sure of.
@@ -74,17 +121,28 @@ class SearChainSettings(MethodSettings):
     verification: bool = True
     completion: bool = True
 
+    @property
+    def fills_in(self) -> bool:
+        """Return whether what is found is filled into the plan."""
+        return self.retrieval and self.continuation == "fill"
+
 
 class SearChain(Program):
     """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732v7, algorithm 1): retrieval checks a chain of queries.
 
     The LM plans a whole chain of queries; retrieval walks it node by node; the first node that needs help ends the
-    round, and the chain goes on from that node, which opens a new branch of the tree. `PublishedSearChain` does this
-    as the paper says (``preset=paper``), `FilledSearChain` at fewer calls. Beside this, by default a node is checked
-    with its recalled answer in view, in one call over k passages, instead of by a reader that sees one passage and no
-    answer: variants of a name are then no contradiction.
+    round, and the chain goes on from that node, which opens a new branch of the tree.
 
-    With either preset:
+    With ``preset=paper``, the LM then answers the query again and plans the rest anew. By default, at fewer calls:
+
+    - The plan's later queries refer to earlier answers by number. A corrected or completed answer becomes the node's
+      and is filled into them. The LM plans anew only where nothing was found. When ``max_rounds`` chains were asked
+      for, what is planned is still looked up.
+    - One call checks a node over k passages with its recalled answer in view, where the paper has a reader that sees
+      one passage and no answer: variants of a name are then no contradiction.
+    - A guess on which the passages are silent is searched for once more, with the query, before it stands.
+
+    With either:
 
     - A reference is cited only where the passage holds the step's answer, or agrees with a long one; the paper cites
       every passage of the path.
@@ -114,9 +172,7 @@ class SearChain(Program):
         duplicates: DuplicateCheck | None = None,
     ):
         super().__init__(retriever, settings)
-        retrieves = self.settings.retrieval
-        fills_in = retrieves and self.settings.continuation == "fill"
-        self.way = FilledSearChain if fills_in else PublishedSearChain
+        retrieves, fills_in = self.settings.retrieval, self.settings.fills_in
         self.chain_of_query = ChainOfQuery() if fills_in else PublishedChainOfQuery(retrieval=retrieves)
         self.reader = reader or (LMReader() if retrieves and self.settings.check == "reader" else None)
         if retrieves and self.reader is None:
@@ -124,13 +180,169 @@ class SearChain(Program):
         if fills_in:
             self.revised_chain = RevisedChain()
         elif retrieves:
-            self.corrected_chain, self.completed_chain = Continuation(CorrectChain), Continuation(CompleteChain)
+            self.corrected_chain, self.completed_chain = Continuation(corrects=True), Continuation(corrects=False)
         self.tracing = Tracing()
         self.duplicates = duplicates or ExactDuplicates()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Reason in the paper's way, or in ours."""
-        return self.way(self, tree, answer_style).reason()
+        """Plan a chain, check it node by node, go on from each node that needs help, and trace (algorithm 1, Main)."""
+        settings, check = self.settings, self.checked_by(tree.question, answer_style)
+        generate = self.revise if settings.fills_in else self.continue_chain
+        inputs = {"question": tree.question, "answer_style": answer_style}
+        plan = self.chain_of_query(**inputs)
+        branch, chains = add_branch(tree, None, plan, fills_in=settings.fills_in), 1
+        while settings.retrieval and (feedback := self.traverse(tree, branch, check)):
+            if settings.fills_in and feedback.help != "revise":
+                branch = add_filled_in(tree, branch, feedback)
+            elif chains < settings.max_rounds:
+                branch, chains = generate(tree, branch, feedback, answer_style), chains + 1
+            elif not settings.fills_in:  # else what is planned is still looked up
+                break
+        return answered(tree, *self.tracing(**inputs, path=tree.last_path()))
+
+    def continue_chain(
+        self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
+    ) -> list[Node]:
+        """Return the branch of the LM's next chain, from the node with the feedback on (algorithm 1, ChainGenerate)."""
+        node, verdict, round = feedback.node, feedback.verdict, next_round(tree)
+        continuation = self.corrected_chain if feedback.help == "correct" else self.completed_chain
+        first, *steps = continuation(
+            question=tree.question,
+            answer_style=answer_style,
+            solved=tree.path_to(node)[:-1],
+            node=node,
+            later=nodes_after(tree, node, branch),
+            passage=node.passage,
+            span=verdict.span or Span(text="", score=0.0),
+        )
+        evidence = None
+        if answer_style == "long" and first.recalled and node.passage and verdict.span:
+            agrees = agree_at_length(first.recalled, node.passage, self.settings.alpha)
+            evidence = verdict.span.text if agrees else None
+        helped = add_successor(tree, feedback, first.recalled, round, evidence)
+        return [helped, *add_branch(tree, helped, steps, fills_in=False, round=round)]
+
+    def revise(
+        self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
+    ) -> list[Node]:
+        """Return the branch of the LM's plan for another way; the old branch if the LM has none.
+
+        A new plan may repeat a step that is sure: its answer stands.
+        """
+        node, parent = feedback.node, tree.parent(feedback.node)
+        solved = tree.path_to(parent)
+        tried = list(dict.fromkeys(earlier.query for earlier in tree.nodes if earlier.stance is not None))
+        steps = self.revised_chain(
+            question=tree.question,
+            answer_style=answer_style,
+            solved=solved,
+            node=node,
+            later=nodes_after(tree, node, branch),
+            tried=tried,
+        )
+        guesses = guessed(solved)
+        sure = {step.query for step in solved if step.answer and step.id not in guesses}
+        failed = {query.casefold() for query in tried if query not in sure}
+        if not steps or filled_in(tree, parent, steps[0].query).casefold() in failed:
+            return branch
+        return add_branch(tree, parent, steps, fills_in=True, round=next_round(tree), replaces=node.id)
+
+    def traverse(self, tree: ReasoningTree, branch: list[Node], check: Check) -> Feedback | None:
+        """Return the feedback on the first node of the branch that needs help, if any (algorithm 1, Traverse)."""
+        for planned in branch:
+            node = refilled(tree, planned)
+            if node.stance is not None or self.shares_outcome(tree, node):
+                continue
+            if feedback := self.interact(tree, node, check):
+                return feedback
+        return None
+
+    def shares_outcome(self, tree: ReasoningTree, node: Node) -> bool:
+        """Return whether an earlier node has the same query (DuplicateQueryDetection); if so, share its outcome."""
+        fills_in = self.settings.fills_in
+        if not self.settings.skip_repeats or (node.answer is None and not fills_in):
+            return False
+        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
+        index = self.repeated(node.query, [earlier.query for earlier in processed])
+        if index is None:
+            return False
+        first = processed[index]
+        helped = (later for later in reversed(processed) if later.replaces == first.id and later.query == first.query)
+        settled = next(helped, first)
+        if settled.answer is None and fills_in:
+            return False
+        tree.update(node, **{name: getattr(settled, name) for name in _OUTCOME}, repeats=first.id)
+        return True
+
+    def repeated(self, query: str, earlier: list[str]) -> int | None:
+        """Return the index of the earlier query that this one repeats, or None."""
+        duplicates: DuplicateCheck = self.duplicates
+        if isinstance(duplicates, ExactDuplicates):
+            return duplicates(query, earlier)
+        inputs, compare = {"query": query, "earlier": earlier}, partial(duplicates, query, earlier)
+        remote = getattr(duplicates, "remote", False)
+        index: int | None = self.compare("duplicates", inputs, int | None, compare, remote=remote)
+        return index
+
+    def interact(self, tree: ReasoningTree, node: Node, check: Check) -> Feedback | None:
+        """Return the feedback if the node needs completion or correction; None if it passes (algorithm 1, IR)."""
+        settings = self.settings
+        is_checked = settings.verification if node.answer and node.sure else settings.completion
+        node, verdict = self.look_up(tree, node, check if is_checked else None)
+        if not is_checked or not (node.found or (settings.fills_in and node.answer is None)):
+            return None
+        if node.answer is None:
+            return Feedback(node, self.help_for(verdict), verdict)
+        if settings.fills_in and not node.sure and verdict.remembered and not agree(node.answer, verdict.remembered):
+            return Feedback(node, "remember", verdict)
+        if verdict.stance == "contradicts":
+            count = independent_passages(verdict.answer or "", [node.query, tree.question], node.found)
+            node = tree.update(node, single_source=count < 2)
+            return Feedback(node, "correct", verdict) if count >= settings.min_independent_passages else None
+        if verdict.stance == "supports":
+            fuller = fuller_name(node.answer or "", verdict.answer or "")
+            tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
+        return None
+
+    def help_for(self, verdict: Verdict) -> Help:
+        """Return the help for a node without an answer; in the paper always a completion (section 3.2)."""
+        if not self.settings.fills_in or verdict.answer:
+            return "complete"
+        return "remember" if verdict.remembered else "revise"
+
+    def look_up(self, tree: ReasoningTree, node: Node, check: Check | None) -> tuple[Node, Verdict]:
+        """Retrieve for a node; return it with its passages, and what these say (algorithm 1, Retrieval and Reader)."""
+        passages, verdict = list[Passage](), Verdict("silent", node.query)
+        goes_on = check is not None and self.settings.fills_in
+        for found in lookups(tree, node, self.find) if goes_on else [self.find(node.query)]:
+            passages += found
+            node = tree.update(node, found=tuple(passages), passage=passages[0] if passages else None)
+            if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
+                break
+        passage = verdict.passage or node.passage
+        return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
+
+    def find(self, query: str) -> list[Passage]:
+        """Return k passages of a query; by default, the next best ones take the places of copies."""
+        passages, k = self.retrieve(query, self.settings.k), self.settings.k
+        if not self.settings.fills_in or without_copies(passages) == passages:
+            return passages
+        return without_copies(self.retrieve(query, 2 * k))[:k]
+
+    def checked_by(self, question: str, answer_style: AnswerStyle) -> Check:
+        """Return what checks the answers: the reader, or the LM, which is asked for each verdict once (section 3.2)."""
+        if self.reader is not None:
+            literally = self.settings.agreement == "string"
+            return SpanCheck(self.reader, answer_style, self.settings.theta, self.settings.alpha, literally)
+        verdicts: dict[tuple[str | None, ...], Verdict] = {}
+
+        def check(query: str, answer: str | None, passages: list[Passage]) -> Verdict:
+            key = (query, answer, *(passage.id for passage in passages))
+            if key not in verdicts:
+                verdicts[key] = self.step_check(question, query, answer, passages)
+            return verdicts[key]
+
+        return check
 
 
 class SearChainWithoutRetrievalSettings(SearChainSettings):

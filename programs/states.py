@@ -240,10 +240,10 @@ def check_demonstrations(program: Program, demonstrations: Demonstrations) -> No
 
 
 def _settings_to_save(name: str, config: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+    saved: dict[str, Any] = {}
     for setting, value in config.items():
         try:
-            kept |= LMSettings(**{setting: value}).model_dump(exclude_none=True)
+            saved |= LMSettings(**{setting: value}).model_dump(exclude_none=True)
         except ValidationError:
             logger.warning("The setting %s of %s is not saved.", setting, name)
-    return kept
+    return saved

@@ -85,7 +85,7 @@ class Writing:
         """Take a piece."""
         self._reply += chunk.choices[0].delta.content or ""
         draft = _UNFINISHED.sub("", _content_so_far(self._reply))
-        if len(draft) < self._length + _STEP:
+        if len(draft) < self._length + _PIECE:
             return
         text, self._length = self._settle(draft)[0], len(draft)
         if (told := listener()) and text.startswith(self._told) and text != self._told:
@@ -93,7 +93,7 @@ class Writing:
             told.hear(Written(text=text))
 
 
-_STEP = 24  # characters: marks are looked up anew for each
+_PIECE = 24  # characters: marks are looked up anew for each
 _UNFINISHED = re.compile(r"\s*(?:[\[【][^\]】]*|\S*)\Z")  # the last word, or a mark without its end
 _CONTENT = re.compile(
     r"(?:\[\[ ## final_content ## \]\]|<final_content>)\s*(.*?)\s*(?=\[\[ ## |</final_content>|\Z)", re.DOTALL
@@ -122,18 +122,10 @@ def new_line(event: NodeGrown, told: set[str]) -> str | None:
     return line
 
 
-def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
-    """Return a prediction as values that JSON can hold."""
-    return {
-        "answer": prediction.answer,
-        "rests_on": prediction.rests_on,
-        "final_content": prediction.final_content,
-        "references": [passage.model_dump() for passage in prediction.references],
-        "tree": prediction.tree.model_dump(mode="json"),
-        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
-        "spent": prediction.spent.model_dump(),
-        "seconds": prediction.seconds,
-    }
+def _as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
+    from .answer import as_fields  # not loaded by `questree ask`, which writes no event as JSON
+
+    return as_fields(prediction)
 
 
 class Done(Event):
@@ -144,15 +136,16 @@ class Done(Event):
     """
 
     kind: Literal["done"] = "done"
-    prediction: Annotated[dspy.Prediction, PlainSerializer(as_fields)]
+    prediction: Annotated[dspy.Prediction, PlainSerializer(_as_fields)]
 
 
 def told_growth(
     watch: Callable[[ReasoningTree], None] | None,
 ) -> Callable[[ReasoningTree, Node, bool], None] | None:
-    """Return what tells each node that grows or changes, and then calls the watch; None if nobody wants to know.
+    """Return a function that tells the stream of each node that grows or changes, and then calls ``watch``.
 
-    A program that another one asks for the same question tells nothing: a stream is of one tree, that of the outer one.
+    Return None if there is neither. A program inside another one tells the stream nothing: a stream is of one tree,
+    that of the outer program.
     """
     tells = is_told() and asked_question() is None
     if watch is None and not tells:

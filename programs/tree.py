@@ -54,7 +54,7 @@ class Node(BaseModel):
             (ToR), or the paragraph was filtered (BlendFilter) or given to the LM with others.
         span: what the reader found in the passage, and how sure it was.
         sure: whether the LM was sure of the answer that it recalled.
-        fuller: the name as it was recalled, where the passage shortens or describes it; later queries have this.
+        fuller: the name as it was recalled, if the passage shortens or describes it; it is filled into later queries.
         template: the query as it was planned, with #n for the answer of the n-th step.
         found: the passages that were retrieved for the query, best first.
         read_before: whether they are of earlier queries: nothing was searched for (SearChain).
@@ -62,8 +62,8 @@ class Node(BaseModel):
         support: the sentence of the passage that holds the answer; None if no passage supports it. A step is cited
             only if it has one.
         stance: what the passages say of the recalled answer; None if they were not asked.
-        single_source: whether one passage alone, or copies of one, contradicts what the LM recalled (SearChain): it
-            may lie.
+        single_source: whether only one passage, or copies of it, contradicts what the LM recalled (SearChain). Such a
+            passage may lie.
         replaces: id of the node whose place it takes on the path, after a correction or completion, or with another
             query after one that found nothing.
         repeats: id of the earlier node with the same query, whose passage it shares.
@@ -213,12 +213,12 @@ class ReasoningTree(BaseModel):
 
     def passages(self) -> list[Passage]:
         """Return every passage of the tree once, in the order in which they were found."""
-        found = [one for node in self.nodes for one in (node.found or (node.passage,)) if one is not None]
+        found = [passage for node in self.nodes for passage in (node.found or (node.passage,)) if passage is not None]
         return list({passage.id: passage for passage in found}.values())
 
 
 def _settled(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a node's fields, without an answer that says that there is none: nobody knew that."""
+    """Return a node's fields. An answer that says that there is none is taken out, and leaves the node unsolved."""
     answer = fields.get("answer")
     if answer is None or text_or_none(without_loose_marks(answer, 0)) is not None:
         return fields
@@ -227,6 +227,6 @@ def _settled(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_repeats(path: list[Node]) -> list[Node]:
-    """Return the path without the nodes that repeat one of it: a repeated query is told once (algorithm 1)."""
+    """Return the path without the nodes that repeat another one of it: each query is told once (algorithm 1)."""
     ids = {node.id for node in path} | {node.replaces for node in path}
     return [node for node in path if node.repeats is None or node.repeats not in ids]

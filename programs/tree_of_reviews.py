@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import dspy
 from pydantic import Field
 
 from ..common.errors import QuestreeError
-from ..retrieval import Retriever
+from ..lm.parallel import run_parallel
+from ..metrics import normalise
+from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .reviews import Reviewing, ReviewingSettings
-from .tree import ReasoningTree
-from .tree_of_reviews_best import BoundedTreeSearch
-from .tree_of_reviews_paper import TreeSearch
+from .evidence import evidence_pool
+from .majority import most_votes
+from .path_search import PathSearch, Reviewing, ReviewingSettings, Visit
+from .tree import Ended, Node, ReasoningTree
 
 
 class TreeOfReviewsSettings(ReviewingSettings):
@@ -31,10 +36,11 @@ class TreeOfReviewsSettings(ReviewingSettings):
         set_pruning: beyond the paper: of paths with the same paragraphs in another order, one is reviewed. So a
             paragraph of the path itself opens none, also without ``repetitive_pruning``.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
-        second_search: beyond the paper: as long as every paragraph is rejected, a query that a review of them wrote is
-            searched for, as the question was, up to as many searches as there are levels; depth first, what two
-            rejected siblings ask for is searched for before the others are reviewed; and a query that a review wrote at
-            full depth is searched for as well, for the fusion, which reads the best paragraph of it.
+        second_search: beyond the paper, three kinds of further searches. As long as every paragraph is rejected, the
+            search begins again with a query that a review wrote; with the first, there are at most as many searches as
+            levels. Depth first, a query that two rejected siblings ask for is searched for before the others are
+            reviewed. A query that a review wrote at full depth is searched for, and only the fusion reads the best
+            paragraph that it finds.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """
@@ -68,7 +74,7 @@ class TreeOfReviews(Reviewing):
     The root is the question, every other node one paragraph. A path, from the root to a node, is reviewed as one
     whole: rejected, accepted as evidence, or searched on from, which opens a child for each paragraph found.
 
-    Where the paper leaves open, or we differ:
+    Where the paper leaves it open, or we differ:
 
     - By default the review lists the facts, and writes the query and the missing paragraph in the same call; the
       search ends with the first evidence, and begins once more where nothing led on. ``preset=paper`` has a call for
@@ -101,9 +107,173 @@ class TreeOfReviews(Reviewing):
                 f"{retriever.name if retriever else 'no retriever'} offers none (`similarity` is None); "
                 "use a neural index, or leave semantic_pruning out."
             )
-        self.way = BoundedTreeSearch if self.settings.beyond_paper else TreeSearch
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search until every path has ended, then answer from the evidence (section 3.1)."""
-        self.way(self, tree, answer_style).search()
+        if self.settings.beyond_paper:
+            BoundedPathSearch(self, tree, answer_style).search()
+        else:
+            PathSearch(self, tree, answer_style, self.settings.widths, self.settings.repetitive_pruning).search()
         return self.fuse(tree, answer_style)
+
+
+class ProposedSearch(NamedTuple):
+    """A search that a rejected review proposes.
+
+    Attributes:
+        begun: how often the search had begun again by then.
+        parent: the id of the node that the rejected one stands under; None at the root.
+        query: to search with.
+        guess: what the query would find, if the review guessed it.
+    """
+
+    begun: int
+    parent: int | None
+    query: str
+    guess: str | None
+
+
+class BoundedPathSearch(PathSearch):
+    """The paper's search, and what goes beyond it: it stops early, begins again, prunes more, reviews level by level.
+
+    Attributes:
+        calls: how many LM calls reviews and completions took.
+        proposed: by rejected reviews.
+        again: the queries with which the search began again.
+    """
+
+    settings: TreeOfReviewsSettings
+
+    def __init__(self, program: TreeOfReviews, tree: ReasoningTree, answer_style: AnswerStyle):
+        super().__init__(program, tree, answer_style, program.settings.widths, program.settings.repetitive_pruning)
+        self.calls, self.proposed, self.again = 0, list[ProposedSearch](), list[str]()
+
+    def search(self) -> None:
+        """Search as the paper does; as long as every path is rejected, begin again with a query that a review wrote."""
+        super().search()
+        while self.begin_again(None, votes=1):
+            pass
+
+    def follow(self, nodes: list[Node]) -> None:
+        """Review the nodes depth first, or level by level.
+
+        Depth first, the query that two rejected siblings ask for is searched for before the others are reviewed.
+        """
+        if self.settings.order == "depth-first":
+            for node in nodes:
+                self.follow(self.review([node]))
+                self.begin_again(self.tree.parent(node), votes=2)
+        else:
+            while nodes:
+                nodes = self.review(nodes)
+
+    def begin_again(self, parent: Node | None, votes: int) -> bool:
+        """Search below the parent with a query that so many rejected reviews ask for; return whether there was one.
+
+        There is none if a path has led on from the parent: that path has a query of its own.
+        """
+        led_on = any(node.action not in ("reject", None) for node in self.tree.children(parent))
+        spent = len(self.again) >= max(1, len(self.widths) - 1)  # with the first, as many searches as levels
+        if led_on or spent or not self.settings.second_search or self.ended():
+            return False
+        tried = {normalise(query) for query in [*self.again, *(node.query for node in self.tree.nodes)]}
+        latest_first = sorted(self.proposed, key=lambda proposed: -proposed.begun)
+        proposals = [proposed for proposed in latest_first if proposed.parent == (parent and parent.id)]
+        count = Counter(normalise(proposed.query) for proposed in proposals)
+        for _, _, query, guess in proposals:
+            if normalise(query) not in tried and count[normalise(query)] >= votes:
+                self.again.append(query)
+                self.search_below(parent, query, guess)
+                return True
+        return False
+
+    def review(self, nodes: list[Node]) -> list[Node]:
+        """Review the paths that end in these nodes, at the same time; return the children that their searches open.
+
+        All reviews are recorded before any child is opened: what is pruned does not depend on the order of replies.
+        """
+        opened: list[tuple[Node, Visit]] = []
+        for batch in self.batches(nodes):
+            visits = run_parallel([partial(self.visit, node) for node in batch])
+            opened += [(self.record(node, visit), visit) for node, visit in zip(batch, visits, strict=True)]
+        return [
+            child
+            for node, visit in opened
+            if visit.query is not None
+            for child in self.open(node, visit.query, list(visit.found))
+        ]
+
+    def batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
+        """Yield the nodes in groups to visit at the same time: all of them, or as many as the budget surely holds."""
+        while nodes:
+            if ended := self.ended():
+                for node in nodes:
+                    self.tree.update(node, ended=ended)
+                return
+            left = self.left()
+            count = len(nodes) if left is None else max(1, left // self.cost(nodes[0]))
+            yield nodes[:count]
+            nodes = nodes[count:]
+
+    def ended(self) -> Ended | None:
+        """Return why no more nodes are visited; None if more are."""
+        enough, left = self.settings.enough_agreement, self.left()
+        if enough is not None:
+            agreeing = most_votes([piece.answer for piece in evidence_pool(self.tree)], self.answer_style)
+            if agreeing >= enough:
+                return "enough agreement"
+        return "out of calls" if left is not None and left < 1 else None
+
+    def left(self) -> int | None:
+        """Return how many calls the search may still take, one being kept for the fusion; None for any number."""
+        return None if self.settings.max_calls is None else self.settings.max_calls - 1 - self.calls
+
+    def cost(self, node: Node) -> int:
+        """Return how many calls a visit may take: the review, and a completion if it can open a search."""
+        return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
+
+    def stop(self, node: Node) -> Ended | None:
+        """Return why nothing is searched for from this node: it is at full depth, or the calls are spent."""
+        if (full := super().stop(node)) and self.settings.second_search and self.settings.expansion != "mpc":
+            return None
+        left = self.left()
+        return full or ("out of calls" if left is not None and left < self.cost(node) else None)
+
+    def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
+        """Open children as the paper does; at full depth, keep the best new paragraph, which only the fusion reads."""
+        if parent is None or super().stop(parent) is None:
+            return super().open(parent, query, found)
+        self.tree.update(parent, ended="full depth")
+        pruned, fields = self.pruning(parent), {"source": "passage", "ended": "full depth", "round": parent.round + 1}
+        for best in [passage for passage in found if pruned(passage) is None][:1]:
+            self.tree.grow(parent, query=query, passage=best, **fields)
+        return []
+
+    def record(self, node: Node, visit: Visit) -> Node:
+        """Write the review into the node; count its calls, and keep the query that a rejected one proposes."""
+        expanded = visit.action == "search" and visit.ended not in ("full depth", "out of calls")
+        self.calls += self.cost(node) if expanded else 1
+        if visit.action == "reject" and (outcome := visit.outcome).next_query:
+            self.proposed.append(ProposedSearch(len(self.again), node.parent, outcome.next_query, outcome.guess))
+        return super().record(node, visit)
+
+    def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:
+        """Return what tells why a paragraph opens no path: beyond the paper, also by set and by meaning."""
+        threshold, known, repeated = self.settings.semantic_pruning, self.known(parent), super().pruning(parent)
+        ids = frozenset(passage.id for passage in self.tree.paragraphs_to(parent))
+        seen = self.opened_sets() if self.settings.set_pruning else set()
+
+        def pruned(passage: Passage) -> Ended | None:
+            if ids | {passage.id} in seen or repeated(passage):
+                return "repeated"
+            if threshold is None or not known:
+                return None
+            (likeness,) = self.program.similarity([passage.shown()], [one.shown() for one in known])
+            return "near-duplicate" if max(likeness) >= threshold else None
+
+        return pruned
+
+    def opened_sets(self) -> set[frozenset[str]]:
+        """Return the paragraphs of each path that was reviewed, or will be, as a set of their ids."""
+        opened = (node for node in self.tree.nodes if node.review is not None or node.ended is None)
+        return {frozenset(passage.id for passage in self.tree.paragraphs_to(node)) for node in opened}

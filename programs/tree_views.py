@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from ..common.text import in_page, printable
-from .basis import is_judged, kind_of, state_of
+from .basis import is_judged, node_kind, node_state
 from .tree import Node, ReasoningTree
 
 _BLUE, _BROWN, _GREEN, _GREY, _VIOLET = "#1d6fb8", "#b86a1d", "#1d8a4a", "#8a8a8a", "#7a4fb8"
@@ -48,7 +48,7 @@ def as_mermaid(tree: ReasoningTree) -> str:
         label = f"{_mermaid(view.asked)}<br/><b>{_mermaid(view.answer)}</b><br/><i>{_mermaid(view.state)}</i>"
         lines.append(f'  n{node.id}["{label}"]')
         lines.append(f"  {'root' if node.parent is None else f'n{node.parent}'} --> n{node.id}")
-    lines += [f"  class n{node.id} {kind_of(node) if node.id in behind else 'left'}" for node in tree.nodes]
+    lines += [f"  class n{node.id} {node_kind(node) if node.id in behind else 'left'}" for node in tree.nodes]
     judged = {is_judged(node) for node in tree.nodes}
     colours = (_JUDGED if True in judged else {}) | (_STEPS if judged != {True} else {})
     lines += [f"  classDef {kind} stroke:{colour},stroke-width:2px" for kind, colour in colours.items()]
@@ -80,8 +80,8 @@ class NodeView(NamedTuple):
     """What every view of a tree says of a node.
 
     Attributes:
-        kind: a word for a class of styles, one of those of the legend: ``corrected``, ``accept`` …
-        state: the same for a reader: "found in Sweden".
+        kind: the word of the legend that names its style: ``corrected``, ``accept`` …
+        state: how it stands, in words for a reader: "found in Sweden".
         asked: the query; for a judged paragraph its title.
         answer: what was concluded; "?" for a query without an answer; empty if it only repeats what was asked.
     """
@@ -93,18 +93,18 @@ class NodeView(NamedTuple):
 
 
 def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
-    """Return what every view of a tree says of a node, as it stands there: not escaped."""
+    """Return what every view of a tree says of a node, not escaped."""
     if not is_judged(node):
         answer = "?" if node.answer is None else node.answer * (node.answer != node.query)  # a fact has nothing new
-        return NodeView(kind_of(node), state_of(node, tree), node.query, answer)
+        return NodeView(node_kind(node), node_state(node, tree), node.query, answer)
     asked = f"{node.blend}: {node.query}" if node.blend else node.query
     if node.passage is not None:  # the query stands at the node that opened it
         asked = node.passage.title or node.passage.id
-    return NodeView(kind_of(node), state_of(node, tree), asked, node.answer or node.next_query or "")
+    return NodeView(node_kind(node), node_state(node, tree), asked, node.answer or node.next_query or "")
 
 
 def given_up(branches: Sequence[Sequence[Node]]) -> str:
-    """Return branches that were given up as a line: "Verne → Nantes; Bonn"; without what was not looked up."""
+    """Return given-up branches as one line, such as "Verne → Nantes; Bonn", without what was never looked up."""
     distinct = list(dict.fromkeys(filter(None, map(_chain, branches))))
     return "; ".join(distinct[:_MOST]) + f"; {len(distinct) - _MOST} more" * (len(distinct) > _MOST)
 
@@ -135,10 +135,10 @@ def in_notebook(tree: ReasoningTree) -> str:
 def prediction_in_notebook(prediction: dspy.Prediction) -> str:
     """Return the question, its answer or why there is none, the text with its references, and the tree."""
     tree = prediction.tree
-    said = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
+    answer = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
     cited = "".join(f"<li>{in_page(passage.cited())}</li>" for passage in prediction.references)
     return (
-        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(said)}</p>"
+        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(answer)}</p>"
         f"<p>{in_page(prediction.final_content)}</p><ol>{cited}</ol>{in_notebook(tree)}"
     )
 
@@ -147,13 +147,13 @@ def program_in_notebook(program: Any) -> str:
     """Return a program's name, its settings that are no defaults, and how many demonstrations each predictor has."""
     fields = type(program.settings).model_fields
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
-    told = ", ".join(f"{name}={value!r}" for name, value in program.settings if value != defaults[name])
+    changed = ", ".join(f"{name}={value!r}" for name, value in program.settings if value != defaults[name])
     rows = "".join(
-        f"<tr><td>{in_page(path)}</td><td>{in_page(one.signature.__name__)}</td><td>{len(one.demos)}</td></tr>"
-        for path, one in program.named_predictors()
+        f"<tr><td>{in_page(path)}</td><td>{in_page(predictor.signature.__name__)}</td><td>{len(predictor.demos)}</td></tr>"
+        for path, predictor in program.named_predictors()
     )
     return (
-        f"<p><b>{in_page(program.name)}</b> {in_page(told)}</p><table><thead><tr><th>predictor</th><th>prompt</th>"
+        f"<p><b>{in_page(program.name)}</b> {in_page(changed)}</p><table><thead><tr><th>predictor</th><th>prompt</th>"
         f"<th>demonstrations</th></tr></thead><tbody>{rows}</tbody></table>"
     )
 

@@ -18,7 +18,8 @@ from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .questions import Ended, PendingQuestion, Service
+from .pending_question import Ended, PendingQuestion
+from .questions import Service
 
 SIGN_OF_LIFE = format_sse_event(comment="")
 """It keeps a connection open and says nothing."""
@@ -78,7 +79,7 @@ class AskReply(AskedQuestion):
     cited: list[Citation]
 
     @classmethod
-    def of(cls, asked: AskedQuestion, request: Request) -> AskReply:
+    def to(cls, asked: AskedQuestion, request: Request) -> AskReply:
         """Return the reply to a request."""
         fields = dict(asked)
         return cls(**fields, question=asked.tree.question, permalink=permalink(asked, request), cited=asked.citations())
@@ -121,7 +122,7 @@ async def ask(
     if "text/event-stream" in accept:
         return event_stream(_events(question, request))
     await finished(question, request)
-    return JSONResponse(AskReply.of(question.asked, request).model_dump(mode="json"))
+    return JSONResponse(AskReply.to(question.asked, request).model_dump(mode="json"))
 
 
 @routes.get("/questions/{id}.json", response_model=AskReply)
@@ -130,7 +131,7 @@ async def asked_before(id: str, request: Request, service: Served) -> AskReply:
     found = service.find(id)
     if found is None:
         raise Refused(404, "there is no such question", "not_found")
-    return AskReply.of(found.now() if isinstance(found, PendingQuestion) else found, request)
+    return AskReply.to(found.now() if isinstance(found, PendingQuestion) else found, request)
 
 
 async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[bytes]:
@@ -141,7 +142,7 @@ async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[
 
 def _as_event(number: int, event: Event, request: Request) -> bytes:
     kind: str = event.kind  # type: ignore[attr-defined]  # every kind of event has one
-    said = AskReply.of(event.asked, request) if isinstance(event, Ended) else event
+    said = AskReply.to(event.asked, request) if isinstance(event, Ended) else event
     data = printable_json(said.model_dump_json())  # httpx, among others, ends a line at U+2028 and U+0085 too
     return sent(data, event=kind, id=str(number))
 

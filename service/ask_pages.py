@@ -25,7 +25,7 @@ from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
 from .door import cookie_name, cookie_of
-from .questions import Ended, PendingQuestion
+from .pending_question import Ended, PendingQuestion
 
 _RECENT, _NOTE = 8, 2000
 

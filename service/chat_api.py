@@ -21,7 +21,8 @@ from ..programs.streams import NodeGrown, Written, new_line
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, finished, permalink, sent
-from .questions import PendingQuestion, Restated, Service
+from .pending_question import PendingQuestion, Restated
+from .questions import Service
 
 _TEXTS = ("text", "input_text", "output_text")
 
@@ -151,14 +152,14 @@ async def complete(asked: ChatRequest, request: Request, service: Served, client
     if asked.stream:
         with_usage = bool((asked.stream_options or {}).get("include_usage"))
         return event_stream(_chunks(question, request, with_usage=with_usage))
-    found = await answered(question, request)
+    found = await answer_of(question, request)
     message: dict[str, Any] = {"role": "assistant", "refusal": None, "content": found.told}
     message |= {"answer": found.answer, "annotations": citations_of(found, request)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     return JSONResponse(_head(found, "chat.completion") | {"choices": [choice], "usage": _usage(found)})
 
 
-async def answered(question: PendingQuestion, request: Request) -> AskedQuestion:
+async def answer_of(question: PendingQuestion, request: Request) -> AskedQuestion:
     """Wait for the answer of a question.
 
     Raises:

@@ -91,25 +91,20 @@ class KeptQuestions:
             self._file.sweep()
 
 
-_SAME = ("id", "answer_style", "answer", "final_content", "failure", "spent", "seconds")
-_BESIDE = {"state", "asked_at", "said", "not_known", "rests_on", "about", "helpful", "note", "trace"}
+_SAME = ("id", "answer_style", "trace")
+"""What a record and an asked question both have, beside the answer."""
+_BESIDE = {"state", "asked_at", "said", "not_known", "about", "helpful", "note"}
+"""What an asked question has alone: the further fields of its record."""
 
 
 def _record(asked: AskedQuestion) -> Record:
     same = {name: getattr(asked, name) for name in _SAME}
     beside = asked.model_dump(mode="json", include=_BESIDE)
-    return Record(
-        question=asked.tree.question, tree=asked.tree, references=tuple(asked.references), extras=beside, **same
-    )
+    return Record(question=asked.tree.question, extras=beside, **asked.answer_fields, **same)
 
 
 def _asked(record: Record, program: str, *, simulated: bool) -> AskedQuestion:
     beside = {name: value for name, value in record.extras.items() if name in _BESIDE}
-    return AskedQuestion(
-        program=program,
-        tree=record.tree or ReasoningTree(question=record.question),
-        references=list(record.references),
-        simulated=simulated,
-        **{name: getattr(record, name) for name in _SAME},
-        **beside,
-    )
+    fields = record.answer_fields | {name: getattr(record, name) for name in _SAME} | beside
+    fields["tree"] = record.tree or ReasoningTree(question=record.question)
+    return AskedQuestion(program=program, simulated=simulated, **fields)

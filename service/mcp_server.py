@@ -25,7 +25,8 @@ from ..retrieval.base import check_search
 from ..retrieval.serving.server_limits import Refused, RequestLimits, ServerLimits
 from ..signatures import AnswerStyle
 from .mcp_start import bare_server
-from .questions import Service, Waiting
+from .pending_question import Waiting
+from .questions import Service
 
 _MOST_PASSAGES = 10_000
 """Found passages that can be read as resources; beyond, those that were not found for longest are forgotten."""
@@ -77,7 +78,7 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
         answer_style: AnswerStyle = "short",
     ) -> FoundAnswer:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
-        asked = await _answered(service, context, question, program, answer_style)
+        asked = await _answer_of(service, context, question, program, answer_style)
         return FoundAnswer(answer=asked.answer, final_content=asked.told, references=shown(asked.references))
 
     @server.resource("passage://{id}", mime_type="text/plain")
@@ -114,7 +115,7 @@ def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
     return app
 
 
-async def _answered(
+async def _answer_of(
     service: Service, context: Context[Any, Any], question: str, program: str, answer_style: AnswerStyle
 ) -> AskedQuestion:
     """Ask a question, report each node as progress, and return it answered; a client that cancels stops it.

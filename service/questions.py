@@ -1,16 +1,14 @@
-"""Questions on their way: each is asked once, may be followed by many, and ends when nobody follows it any more."""
+"""The service: programs by name, and the questions that they are asked, each in its turn."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import secrets
-import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import cache, cached_property, partial
-from typing import Literal
 
 import anyio
 import anyio.to_thread
@@ -21,218 +19,26 @@ from ..common.event_loop import run
 from ..common.registry import described
 from ..evaluation.traces import about
 from ..lm.call import ask_without, call
-from ..lm.episode import EpisodeStep, episode
+from ..lm.episode import episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
-from ..lm.progress import CallBegun, CallEnded, Event, telling
-from ..lm.spent import Spent, total
+from ..lm.models import is_simulated, not_known
+from ..lm.progress import telling
 from ..optimize.result import compiled_parts
 from ..pages.asked_question import AskedQuestion
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
-from ..programs.streams import NodeChanged, NodeGrown, Searching, Written
 from ..retrieval import Retriever
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
-from ..simulate import is_simulated, not_known
 from .kept_questions import KeptQuestions
+from .pending_question import BEAT, PendingQuestion, Restated, waiting
 from .queue import Queue
 from .service_limits import ServiceLimits
 
 logger = logging.getLogger(__name__)
 
 _TURNS, _CHARACTERS = 10, 2000  # the last turns, and of each its beginning: what a follow-up goes back to
-_BEAT = 15.0
-"""Seconds after which a follower who has nothing to hear is sent a sign of life."""
-
-
-class Restated(Event):
-    """The question, which ended a conversation, is complete in itself now.
-
-    Attributes:
-        question: in the LM's words.
-    """
-
-    kind: Literal["restated"] = "restated"
-    question: str
-
-    def __str__(self) -> str:
-        """Return a line for a person to read."""
-        return f"The question, from the conversation: {self.question}"
-
-
-class Waiting(Event):
-    """The question waits for its turn.
-
-    Attributes:
-        place: in the queue, from 1.
-    """
-
-    kind: Literal["waiting"] = "waiting"
-    place: int
-
-
-@cache
-def waiting(place: int) -> Waiting:
-    """Return the event of a place: all who wait hear of each turn, so a full queue would hold a million of them."""
-    return Waiting(place=place)
-
-
-_DOING = {
-    "planning": ("Plan", "Revise", "Correct", "Complete", "Propose"),
-    "reading what was found": ("Check", "Judge", "Read", "Rank", "Review", "Filter", "Confirm", "Take", "Summarize"),
-    "writing": ("Answer", "Trace", "Edit"),
-}
-
-
-@cache
-def doing(signature: str) -> str:
-    """Return what an LM call does, in a word or two: its signature's name begins with a verb."""
-    return next((words for words, verbs in _DOING.items() if signature.startswith(verbs)), "asking the LM")
-
-
-class Ended(Event):
-    """The question has ended: answered, failed or stopped.
-
-    Attributes:
-        asked: all that is known of it.
-    """
-
-    kind: Literal["done"] = "done"
-    asked: AskedQuestion
-
-
-class PendingQuestion:
-    """A question on its way, on one event loop. The program tells it what happens (`questree.lm.progress.telling`).
-
-    Attributes:
-        asked: all that is known of it by now.
-        client: who asked.
-        steps: what was asked for it outside the program.
-        events: what its followers hear, so far.
-        followed: always True: a question that nobody follows is cancelled.
-        patience: seconds that it goes on without a follower.
-    """
-
-    def __init__(self, asked: AskedQuestion, client: str, patience: float):
-        self.asked, self.client, self.patience = asked, client, patience
-        self.steps: Sequence[EpisodeStep] = ()
-        self.followed = True
-        self.task: asyncio.Task[None] | None = None
-        self._began = time.perf_counter()
-        self.events: list[Event] = []
-        self._ended = False
-        self._news = asyncio.Event()
-        self._followers = 0
-        self._last_seen = 0.0
-        self._restating = Spent()
-        self._sought = ""
-
-    def now(self) -> AskedQuestion:
-        """Return what is known by now, with the seconds so far."""
-        if not self.asked.finished:
-            self.asked.seconds = time.perf_counter() - self._began
-        return self.asked
-
-    def stop(self) -> None:
-        """Stop the question: nothing more is asked for it."""
-        if self.task is not None and not self.asked.finished:
-            self.task.cancel()
-
-    async def stopped(self) -> None:
-        """Stop the question, and return when it has ended."""
-        self.stop()
-        if self.task is not None:
-            await asyncio.wait([self.task])
-
-    async def follow(self, after: int = 0) -> AsyncGenerator[list[tuple[int, Event]], None]:
-        """Yield the events with their numbers from ``after`` on, to the end: those that are there at a time together.
-
-        Now and then there is none, as a sign of life.
-        """
-        with self.following():
-            while True:
-                if told := list(enumerate(self.events[after:], start=after)):
-                    after += len(told)
-                    yield told
-                elif self._ended:
-                    return
-                else:
-                    news = self._news
-                    with anyio.move_on_after(_BEAT):
-                        await news.wait()
-                    if not news.is_set():
-                        yield []
-
-    @contextmanager
-    def following(self) -> Iterator[None]:
-        """Count a follower inside the block; when the last one has left, patience begins to run out."""
-        self._followers += 1
-        try:
-            yield
-        finally:
-            self._followers -= 1
-            self.leave_later(self.patience)
-
-    def leave_later(self, seconds: float) -> None:
-        """Stop the question after a time in which nobody followed it."""
-        loop = asyncio.get_running_loop()
-        self._last_seen = seen = loop.time()
-
-        def stop_if_alone() -> None:
-            if not self._followers and self._last_seen == seen:
-                self.stop()
-
-        if seconds:
-            loop.call_later(seconds, stop_if_alone)
-        else:
-            stop_if_alone()
-
-    def hear(self, event: Event) -> None:
-        """Take an event of the program, and tell it to the followers."""
-        asked = self.asked
-        if isinstance(event, NodeChanged):
-            asked.tree.nodes[event.node.id] = event.node
-        elif isinstance(event, NodeGrown):
-            asked.tree.nodes.append(event.node)
-        elif isinstance(event, Searching):
-            asked.doing, self._sought = f"searching “{event.query}”", f" for “{event.query}”"
-        elif isinstance(event, CallBegun):
-            said = doing(event.signature)
-            asked.doing = said + (self._sought if said.startswith("reading") else "")
-        elif isinstance(event, CallEnded):
-            asked.spent = total([asked.spent, event.spent])
-        elif isinstance(event, Written):
-            asked.writing = event.text
-        elif isinstance(event, Waiting):
-            asked.place = event.place
-        elif isinstance(event, Restated):
-            asked.said, asked.tree = asked.tree.question, ReasoningTree(question=event.question)
-            self._restating = asked.spent
-        self._tell(event)
-
-    def done(self, said: dspy.Prediction) -> None:
-        """Note what the program returned."""
-        asked = self.asked
-        asked.answer, asked.final_content, asked.references = said.answer, said.final_content, said.references
-        asked.rests_on = said.get("rests_on")
-        asked.spent, asked.tree = total([self._restating, said.spent]), said.tree
-        self.end("answered" if said.failure is None else "failed", said.failure)
-
-    def end(self, state: Literal["answered", "failed", "stopped"], failure: Failure | None = None) -> None:
-        """Note how it ended, and why there is no answer."""
-        asked = self.now()
-        asked.state, asked.failure, asked.place, asked.doing, asked.writing = state, failure, None, "", ""
-
-    def tell_end(self) -> None:
-        """Tell the followers that nothing more comes."""
-        self._ended = True
-        self._tell(Ended(asked=self.asked))
-
-    def _tell(self, event: Event) -> None:
-        self.events.append(event)
-        self._news.set()
-        self._news = asyncio.Event()
 
 
 def _named(retriever: Retriever) -> str:
@@ -357,7 +163,7 @@ class Service:
         most = self.limits.seconds
         taken.task = asyncio.create_task(self._answer(taken, conversation, min(most, seconds or most)))
         taken.task.add_done_callback(lambda _: self._forget(taken))
-        taken.leave_later(patience or _BEAT)  # in case nobody ever begins to follow it
+        taken.leave_later(patience or BEAT)  # in case nobody ever begins to follow it
         return taken
 
     def check_name(self, name: str) -> None:

@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from ..pages.asked_question import AskedQuestion
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
-from .chat_api import ChatRequest, Message, ResponseFormat, SentText, answered, citations_of, refusal_of
-from .questions import PendingQuestion
+from .chat_api import ChatRequest, Message, ResponseFormat, SentText, answer_of, citations_of, refusal_of
+from .pending_question import PendingQuestion
 
 
 class Item(Message):
@@ -87,7 +87,7 @@ async def respond(asked: ResponsesRequest, request: Request, service: Served, cl
     question = chat.ask(service, client)
     if asked.stream:
         return event_stream(_events(question, request))
-    return JSONResponse(_response(await answered(question, request), request))
+    return JSONResponse(_response(await answer_of(question, request), request))
 
 
 async def _events(question: PendingQuestion, request: Request) -> AsyncIterator[bytes]:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import dspy
 
+from .roles import made_of
+
 AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long"]
 
 FORMS: dict[str, str] = {
@@ -87,7 +89,7 @@ class AnswerFromPassages(QuestionInputs):
     """Answer the question from the passages, and from what you know where they are silent."""
 
     passages: list[str] = passages_field()
-    answer: str = answer_field()
+    answer: str = made_of("facts among passages", answer_field())
 
 
 class AnswerFromThoughts(QuestionInputs):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from ..common.text import text_or_none, unquoted
 from .answers import QuestionInputs, passages_field, tried_field
+from .roles import made_of
 
 
 def _read(read: Callable[[str], str | None]) -> BeforeValidator:
@@ -67,7 +68,7 @@ class PlanChain(QuestionInputs):
     Comparing, calculating and concluding need no query.
     """
 
-    planned_chain: list[PlannedStep] = dspy.OutputField(desc=_PLANNED)
+    planned_chain: list[PlannedStep] = made_of("the plan", dspy.OutputField(desc=_PLANNED))
 
 
 class PlanWholeChain(QuestionInputs):
@@ -76,7 +77,7 @@ class PlanWholeChain(QuestionInputs):
     of it. Each query is complete in itself and may use the answers before it.
     """
 
-    answered_plan: list[Step] = dspy.OutputField(desc='JSON: [{"query": "…", "answer": "…"}, …]')
+    answered_plan: list[Step] = made_of("the plan", dspy.OutputField(desc='JSON: [{"query": "…", "answer": "…"}, …]'))
 
 
 class ReviseChain(QuestionInputs):
@@ -135,7 +136,7 @@ class PlanSureChain(QuestionInputs):
     will plan the rest anew with what was found. Each query is complete in itself.
     """
 
-    chain: list[Step] = dspy.OutputField(desc=_STEPS)
+    chain: list[Step] = made_of("the plan", dspy.OutputField(desc=_STEPS))
 
 
 class TracedStep(BaseModel):
@@ -162,7 +163,9 @@ class TraceAnswer(QuestionInputs):
     steps: list[TracedStep] = dspy.InputField(
         desc="in order; the answer is null if none was found; mark, title and support are null without a passage"
     )
-    final_content: str = dspy.OutputField(desc="how the steps lead to the answer, with their marks")
+    final_content: str = made_of(
+        "facts in their order", dspy.OutputField(desc="how the steps lead to the answer, with their marks")
+    )
     answer: str = dspy.OutputField(
         desc="the answer alone, in the form that it should have; your best guess if the steps leave it open, unless "
         "the form forbids one"

@@ -6,6 +6,7 @@ import dspy
 from pydantic import BaseModel
 
 from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
+from .roles import made_of
 
 
 class Fact(BaseModel):
@@ -36,8 +37,9 @@ class ReadEvidence(QuestionInputs):
     passages: list[str] = passages_field("of known facts, and found by the searches")
     queries: list[str] = dspy.InputField(desc="searched for so far")
     searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none")
-    evidence: list[Fact] = dspy.OutputField(
-        desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'
+    evidence: list[Fact] = made_of(
+        "facts among passages",
+        dspy.OutputField(desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'),
     )
     comparison: list[str] = dspy.OutputField(
         desc="empty, unless values are compared. Then: earliest, latest, smallest, largest, longest, shortest or same; "

@@ -6,6 +6,7 @@ import dspy
 from pydantic import BaseModel
 
 from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
+from .roles import made_of
 
 
 class AnswerWithKnowledge(QuestionInputs):
@@ -16,7 +17,9 @@ class AnswerWithKnowledge(QuestionInputs):
     """
 
     passages: list[str] = passages_field()
-    final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    final_content: str = made_of(
+        "facts among passages", dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    )
     answer: str = answer_field()
 
 
@@ -37,7 +40,9 @@ class DraftAnswer(QuestionInputs):
     """
 
     passages: list[str] = passages_field()
-    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
+    facts: str = made_of(
+        "facts among passages", dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
+    )
     missing: str = dspy.OutputField(
         desc="a question for each missing fact, with the names that are known; empty when none is missing"
     )
@@ -55,7 +60,9 @@ class RecallPassage(dspy.Signature):
     """
 
     question: str = question_field()
-    passage: str = dspy.OutputField(desc="a few sentences, with the names and dates that you recall")
+    passage: str = made_of(
+        "facts in their order", dspy.OutputField(desc="a few sentences, with the names and dates that you recall")
+    )
 
 
 class NameTopic(dspy.Signature):
@@ -82,9 +89,13 @@ class JudgePassages(dspy.Signature):
 
     question: str = question_field()
     passages: list[str] = passages_field()
-    judgements: list[PassageJudgement] = dspy.OutputField(
-        desc='JSON, one for each passage, in their order: [{"number": 1, "says": "…", "useful": true or false}, …]; '
-        "says: the fact in it that the answer needs, in a short sentence with names; empty if there is none"
+    judgements: list[PassageJudgement] = made_of(
+        "facts among passages",
+        dspy.OutputField(
+            desc="JSON, one for each passage, in their order: "
+            '[{"number": 1, "says": "…", "useful": true or false}, …]; '
+            "says: the fact in it that the answer needs, in a short sentence with names; empty if there is none"
+        ),
     )
 
 

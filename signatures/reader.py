@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 
 from .answers import passages_field
+from .roles import made_of
 
 
 class ReadPassage(dspy.Signature):
@@ -12,7 +13,9 @@ class ReadPassage(dspy.Signature):
 
     query: str = dspy.InputField(desc="what is to be found")
     passages: list[str] = passages_field("found for the query")
-    span: str = dspy.OutputField(desc="copied from the passage; empty when it does not answer the query")
+    span: str = made_of(
+        "a step read", dspy.OutputField(desc="copied from the passage; empty when it does not answer the query")
+    )
     confidence: float = dspy.OutputField(desc="probability that the passage answers the query, from 0 to 1")
 
 

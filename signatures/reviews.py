@@ -6,6 +6,7 @@ import dspy
 from pydantic import BaseModel, Field
 
 from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
+from .roles import made_of
 
 
 class ReviewPath(QuestionInputs):
@@ -18,7 +19,9 @@ class ReviewPath(QuestionInputs):
 
     tried: list[str] = dspy.InputField(desc="queries looked up besides the question; asking one again finds the same")
     passages: list[str] = passages_field("found on this way so far", "the last one is new")
-    facts: str = dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
+    facts: str = made_of(
+        "facts in their order", dspy.OutputField(desc="each with the number of its passage: [1]; empty without any")
+    )
     last_adds: bool = dspy.OutputField(desc="true if the last passage gives or confirms one of these facts")
     next_query: str = dspy.OutputField(
         desc="asks for the first missing fact alone; if that was tried, ask in other words or for the next one; no "
@@ -42,8 +45,11 @@ class ReviewParagraphs(QuestionInputs):
     passages: list[str] = passages_field()
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
-    analysis: str = dspy.OutputField(
-        desc="the facts that lead to the answer, each with the number of its passage: [1]; empty unless supported"
+    analysis: str = made_of(
+        "facts reviewed",
+        dspy.OutputField(
+            desc="the facts that lead to the answer, each with the number of its passage: [1]; empty unless supported"
+        ),
     )
     answer: str | None = dspy.OutputField(desc="null unless supported; in the form that it should have")
     next_query: str | None = dspy.OutputField(desc="null when supported; complete in itself")
@@ -57,7 +63,7 @@ class ReviewParagraphsCoT(QuestionInputs):
     """
 
     passages: list[str] = passages_field()
-    thoughts: str = dspy.OutputField(desc="a few sentences")
+    thoughts: str = made_of("facts reviewed", dspy.OutputField(desc="a few sentences"))
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
     answer: str | None = dspy.OutputField(desc="null unless supported; in the form that it should have")
@@ -95,7 +101,9 @@ class FuseAnalyses(QuestionInputs):
     """
 
     assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)
-    final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    final_content: str = made_of(
+        "facts in their order", dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    )
     answer: str = answer_field()
 
 
@@ -106,7 +114,9 @@ class FuseParagraphs(QuestionInputs):
     """
 
     passages: list[str] = passages_field()
-    final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    final_content: str = made_of(
+        "facts among passages", dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    )
     answer: str = answer_field()
 
 
@@ -119,7 +129,9 @@ class FuseEvidence(QuestionInputs):
 
     assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)
     passages: list[str] = passages_field()
-    final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    final_content: str = made_of(
+        "facts in their order", dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
+    )
     answer: str = answer_field()
 
 

@@ -13,6 +13,7 @@ import dspy
 
 from .answers import QuestionInputs, passages_field, question_field
 from .chain_of_query import Step
+from .roles import made_of
 
 _LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"
 
@@ -29,13 +30,13 @@ class AskFollowUp(QuestionInputs):
 class SplitQuestion(QuestionInputs):
     """Split the question into the simpler questions that have to be answered before it, easiest first."""
 
-    subquestions: list[str] = dspy.OutputField(desc=_LATER)
+    subquestions: list[str] = made_of("the plan", dspy.OutputField(desc=_LATER))
 
 
 class PlanSteps(QuestionInputs):
     """Understand the question and devise a plan that leads to its answer: what to find out, step by step."""
 
-    plan: list[str] = dspy.OutputField(desc=_LATER)
+    plan: list[str] = made_of("the plan", dspy.OutputField(desc=_LATER))
 
 
 class ProposeFollowUps(QuestionInputs):

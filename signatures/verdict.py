@@ -7,6 +7,7 @@ from typing import Literal
 import dspy
 
 from .answers import passages_field, question_field
+from .roles import made_of
 
 Stance = Literal["supports", "contradicts", "silent"]
 """What passages say of an answer."""
@@ -38,7 +39,7 @@ class CheckStep(dspy.Signature):
         "phrase, and nothing around it; of several forms the one that the question needs; a list only where the query "
         "asks for several; empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField(desc="which of the three holds")
+    verdict: Stance = made_of("a step checked", dspy.OutputField(desc="which of the three holds"))
     remembered: str = dspy.OutputField(
         desc="if no passage answers: another answer than the proposed one, if you know it from memory; else empty"
     )

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
+    from ..lm.models import is_simulated as is_simulated
     from .engine import SimulatedEngine as SimulatedEngine
     from .engine import credulous_lm as credulous_lm
-    from .engine import is_simulated as is_simulated
     from .engine import lm_of as lm_of
-    from .engine import not_known as not_known
     from .engine import simulated_lm as simulated_lm
     from .mind import Mind as Mind
     from .recorded import RecordedMind as RecordedMind

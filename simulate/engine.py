@@ -33,8 +33,6 @@ from .reply import cut, pieces, write_reply
 from .traits import Traits
 from .world import World
 
-PREFIXES = ("simulated", "recorded")
-
 
 class SimulatedEngine:
     """A mind behind dspy's engine contract (3.4).
@@ -79,6 +77,15 @@ class SimulatedEngine:
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""
+
+    def not_known(self, question: str) -> str:
+        """Return what to say of a question that is not of its world, with two that are; empty for one that is."""
+        world = self.mind.world
+        if world.question(question) or world.fact(question):
+            return ""
+        claims_last = sorted(world.questions, key=lambda known: not known.question.endswith("?"))
+        two = " and ".join(f"“{known.question}”" for known in claims_last[:2])
+        return f"The {self.mind.kind} LM knows only the questions of its task (--task), such as {two}."
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SimulatedEngine:
         """Return the engine itself: copies of a program share their LM's connection."""
@@ -163,19 +170,3 @@ def credulous_lm(lm: dspy.LM, share: float) -> dspy.LM:
     mind = copy.copy(lm.engine.mind)
     mind.traits = mind.traits.model_copy(update={"credulous": share})
     return lm_of(mind, temperature=lm.kwargs.get("temperature"))
-
-
-def not_known(lm: dspy.BaseLM, question: str) -> str:
-    """Return what to say of a question that a simulated LM cannot know, with two that it knows; else nothing."""
-    mind = getattr(getattr(lm, "engine", None), "mind", None)
-    if mind is None or mind.world.question(question) or mind.world.fact(question):
-        return ""
-    claims_last = sorted(mind.world.questions, key=lambda one: not one.question.endswith("?"))
-    two = " and ".join(f"“{one.question}”" for one in claims_last[:2])
-    return f"The {mind.kind} LM knows only the questions of its task (--task), such as {two}."
-
-
-def is_simulated(lm: dspy.BaseLM | str) -> bool:
-    """Tell whether numbers made with this LM must be called simulated: it is one, or a server's name says so."""
-    name = lm if isinstance(lm, str) else str(lm.model)
-    return any(part.split(":")[0].split("-")[0] in PREFIXES for part in name.split("/"))

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from questree.lm.account import Account
 from questree.lm.failure import CallFailedError
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
 from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered

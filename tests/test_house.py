@@ -55,3 +55,18 @@ def test_no_two_classes_share_a_name():
     trees = [ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in package_files()]
     names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_class_that_holds_a_program_says_which(room):
+    untyped = [
+        f"{path}: {kind.name}"
+        for path in package_files(room)
+        for kind in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(kind, ast.ClassDef)
+        for method in kind.body
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+        for given in method.args.args + method.args.kwonlyargs
+        if given.arg == "program" and given.annotation and ast.unparse(given.annotation) == "Any"
+    ]
+    assert untyped == []

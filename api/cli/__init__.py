@@ -171,8 +171,8 @@ def main() -> None:
 def _tell_paid() -> None:
     """Tell what all LM requests took, those of earlier attempts too, if there were any."""
     account = sys.modules.get("questree.lm.account")  # not imported, no LM was asked
-    if account is not None and (told := account.told()):
-        Screen(stderr=True).print(f"LM requests: {told}", soft_wrap=True, style="dim")
+    if account is not None and (line := account.cost_line()):
+        Screen(stderr=True).print(f"LM requests: {line}", soft_wrap=True, style="dim")
 
 
 def _say(what: str, message: str) -> None:

@@ -42,7 +42,7 @@ def ask(
     with waiting("loading the program, the LM's client and the index"):
         from ..experiment import Experiment
         from ..lm.account import Account
-        from ..simulate import not_known
+        from ..lm.models import not_known
 
         experiment = Experiment(settings)
         experiment.use_lm()
@@ -99,7 +99,7 @@ def _written(prediction: Any, form: Form) -> str:
     import json
 
     from ..common.text import printable_json
-    from ..programs.streams import as_fields
+    from ..programs.answer import as_fields
     from ..programs.tree_views import as_mermaid, as_text
 
     if form == "html":
@@ -140,6 +140,6 @@ def answer_text(content: str, references: Iterable["Passage"], answer: str, *, s
 def _is_simulated() -> bool:
     import dspy
 
-    from ..simulate import is_simulated
+    from ..lm.models import is_simulated
 
     return is_simulated(dspy.settings.lm)

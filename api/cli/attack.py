@@ -96,7 +96,8 @@ def _kinds(kinds: Sequence[str]) -> list[str]:
 
 
 def _credulous(lm: "dspy.LM", share: float) -> "dspy.LM":
-    from ..simulate import credulous_lm, is_simulated
+    from ..lm.models import is_simulated
+    from ..simulate import credulous_lm
 
     if not is_simulated(lm):
         raise QuestreeError("--credulous is a trait of the simulated LM; leave it out with a real one.")

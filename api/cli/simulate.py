@@ -19,9 +19,9 @@ def serve(
     token_file: options.TokenFile = None,
 ) -> None:
     """Serve the simulated LM at an OpenAI-compatible address, to exercise the real network path."""
+    from ..lm.models import is_simulated
     from ..parts import Parts
     from ..retrieval.serving.access import read_token
-    from ..simulate import is_simulated
 
     with needs_extra("serve"):
         from ..retrieval.serving.listener import check_address

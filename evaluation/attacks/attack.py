@@ -13,7 +13,7 @@ import dspy
 from ...common.errors import QuestreeError
 from ...common.files import write_atomically
 from ...lm.account import Account
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...metrics import Interval, share_interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever
@@ -22,9 +22,9 @@ from ..comparison.comparison import ask_each, named_progress, told_of
 from ..evaluation import Evaluation
 from ..identity import lm_facts, lms_facts
 from ..kept_run import begin
-from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Progress, evaluate
 from ..run_file import writing
+from ..scoring import ScoreFunction, checked_metrics, metric_name
 from ..tables import Table, flat
 from .plants import Attack, Plant, Writer, plants_for
 from .seeded_retriever import seeded

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from ...common.errors import QuestreeError
 from ...lm.account import Account
 from ...lm.episode import EpisodeStep
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...metrics import METRICS, metric
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
@@ -21,9 +21,10 @@ from ..comparison.comparison import named_progress
 from ..evaluation import Paired
 from ..identity import lm_facts
 from ..kept_run import begin
-from ..records import Record, ScoreFunction
+from ..records import Record
 from ..run import Progress, ask_again
 from ..run_file import writing
+from ..scoring import ScoreFunction
 from ..stored_runs import StoredRun, open_runs, steps_of
 from .differences import Difference, step_differences
 from .replay import adapter_of, program_of

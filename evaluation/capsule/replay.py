@@ -12,13 +12,13 @@ import dspy
 from ...common.errors import QuestreeError
 from ...lm.episode import EpisodeStep, replaying
 from ...lm.guard import ADAPTERS, adapter_named
-from ...lm.limits import limited
-from ...lm.policy import Limits
+from ...lm.limits import Limits, limited
 from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.registry import REGISTRY, build
-from ..records import Record, example_of, score
+from ..records import Record
 from ..run import answer
+from ..scoring import score
 from ..stored_runs import StoredRun, open_runs
 from .differences import Difference, answer_differences, step_differences
 from .stand_ins import lm_of, parts_of
@@ -114,10 +114,10 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
     limits = Limits(retries=limits.retries, window=limits.window or run.environment.window)
     try:
         with limited(limits), replaying(source):
-            now, _ = answer(program, example_of(stored))
+            now, _ = answer(program, stored.example)
     except _LeftError:
         return ReplayedQuestion(stored, None, source.differences())
-    now = score(now, example_of(stored), [metric(name) for name in stored.scores if name in METRICS])
+    now = score(now, stored.example, [metric(name) for name in stored.scores if name in METRICS])
     differences = source.differences() or answer_differences(stored, now)
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
         differences = (Difference(by="scores", text=f"{stored.scores} → {now.scores}"),)

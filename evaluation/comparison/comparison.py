@@ -12,7 +12,7 @@ import dspy
 from ...common.errors import QuestreeError
 from ...common.files import write_atomically
 from ...lm.account import Account
-from ...lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
+from ...lm.limits import GivenUpError, OutOfBudgetError, RunPolicy
 from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
@@ -20,9 +20,9 @@ from ..identity import lms_facts, retriever_facts, run_identity
 from ..kept_run import begin
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
-from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Answerers, Progress, evaluate
 from ..run_file import WritableFile, writing
+from ..scoring import ScoreFunction, checked_metrics, metric_name
 from ..tracking import OFF, TrackedRun, Tracking
 from .page import as_page
 from .rows import Comparison

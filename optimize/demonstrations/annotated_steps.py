@@ -15,6 +15,7 @@ from ...common.placeholders import fill_in
 from ...programs.references import distinct, numbered
 from ...retrieval import Passage
 from ...signatures.answers import describe_style
+from ...signatures.roles import Role, role_of
 from .lessons import AnnotatedFact, AnnotatedLesson
 
 Fields = dict[str, Any]
@@ -22,38 +23,33 @@ Shown = Iterator[tuple[str, Fields]]
 
 
 def demonstrate(signature: type[dspy.Signature], lesson: AnnotatedLesson) -> list[tuple[str, Fields]]:
-    """Return what the lesson shows of a signature: each demonstration with its kind, and a value for each field."""
-    shown = _show(signature.__name__, lesson)
+    """Return what the lesson shows of a signature: each demonstration with its kind, and a value for each field.
+
+    Nothing is shown of a signature with a field that annotations do not hold.
+    """
+    role = role_of(signature)
+    shown = _SHOW[role](lesson) if role else ()
     given = {"question": lesson.question, "answer_style": lesson.answer_style, "answer": lesson.answer}
+    told = [(kind, given | fields) for kind, fields in shown]
     return [
-        (kind, describe_style({field: (given | fields)[field] for field in signature.fields})) for kind, fields in shown
+        (kind, describe_style({name: fields[name] for name in signature.fields}))
+        for kind, fields in told
+        if fields.keys() >= signature.fields.keys()
     ]
 
 
-def _show(name: str, lesson: AnnotatedLesson) -> Shown:
-    if name in PLANS and lesson.plan:
-        yield "", _plan(lesson)
-    elif name in STEPS:
-        yield from STEPS[name](lesson)
-    elif name in ANSWERS and lesson.whole:
-        yield from ANSWERS[name](lesson)
-
-
-def _plan(lesson: AnnotatedLesson) -> Fields:
-    """Return the plan in each form: every answer is recalled, and looked up all the same; or all but the last are."""
+def _plan(lesson: AnnotatedLesson) -> Shown:
+    """Show the plan in each form: every answer is recalled, and looked up all the same; or all but the last are."""
+    if not lesson.plan:
+        return
     queries = [fill_in(query, lesson.answers) for query in lesson.plan]
     answered = [{"query": query, "answer": answer} for query, answer in zip(queries, lesson.answers, strict=True)]
     recalled = zip(lesson.plan, lesson.answers, strict=True)
     planned = [{"query": query, "recalled": answer, "sure": False} for query, answer in recalled]
     plan = list(lesson.plan)
     chain = [*answered[:-1], answered[-1] | {"answer": None}]
-    return {
-        "planned_chain": planned,
-        "chain": chain,
-        "answered_plan": answered,
-        "subquestions": plan,
-        "plan": plan,
-    }
+    forms = {"planned_chain": planned, "chain": chain, "answered_plan": answered}
+    yield "", forms | dict.fromkeys(("subquestions", "plan"), plan)
 
 
 def _check(lesson: AnnotatedLesson) -> Shown:
@@ -74,6 +70,8 @@ def _read(lesson: AnnotatedLesson) -> Shown:
 
 def _find(lesson: AnnotatedLesson) -> Shown:
     """Show the facts found among other passages: quoted, judged, or told in the answer; no further search is needed."""
+    if not lesson.whole:
+        return
     passages, useful = _among_others(lesson, lesson.whole), [fact.passage for fact in lesson.whole]
     numbers = [passages.index(passage) + 1 for passage in useful]
     evidence = [
@@ -102,6 +100,8 @@ def _find(lesson: AnnotatedLesson) -> Shown:
 
 def _follow(lesson: AnnotatedLesson) -> Shown:
     """Show the facts' passages one after the other, which are enough."""
+    if not lesson.whole:
+        return
     facts, numbers = lesson.whole, list(range(1, len(lesson.whole) + 1))
     steps = [
         {
@@ -135,6 +135,8 @@ def _follow(lesson: AnnotatedLesson) -> Shown:
 
 def _review(lesson: AnnotatedLesson) -> Shown:
     """Show the same of the reviews that the paper has, and the path of the first fact, which needs the next."""
+    if not lesson.whole:
+        return
     facts, relevant = lesson.whole, {"relevant": True}
     passages = numbered([fact.passage for fact in facts])
     told = {"analysis": facts_told(facts, range(1, len(facts) + 1)), "thoughts": _said(facts)}
@@ -151,18 +153,15 @@ def _review(lesson: AnnotatedLesson) -> Shown:
         yield "search", relevant | lacking | {"next_query": facts[1].query}
 
 
-PLANS = ("PlanChain", "PlanSureChain", "PlanWholeChain", "SplitQuestion", "PlanSteps")
-"""Names of signatures that a lesson shows whose steps all read well."""
-STEPS: dict[str, Callable[[AnnotatedLesson], Shown]] = {"CheckStep": _check, "ReadPassage": _read}
-"""What a lesson shows of each fact."""
-ANSWERS: dict[str, Callable[[AnnotatedLesson], Shown]] = {
-    **dict.fromkeys(("AnswerWithKnowledge", "AnswerOrGuess", "AnswerFromPassages", "FuseParagraphs"), _find),
-    **dict.fromkeys(("ReadEvidence", "JudgePassages", "DraftAnswer"), _find),
-    **dict.fromkeys(("TraceAnswer", "FuseEvidence", "FuseOrGuess", "FuseAnalyses"), _follow),
-    **dict.fromkeys(("ReviewPath", "RecallPassage"), _follow),
-    **dict.fromkeys(("ReviewParagraphs", "ReviewParagraphsCoT"), _review),
+_SHOW: dict[Role, Callable[[AnnotatedLesson], Shown]] = {
+    "the plan": _plan,
+    "a step checked": _check,
+    "a step read": _read,
+    "facts among passages": _find,
+    "facts in their order": _follow,
+    "facts reviewed": _review,
 }
-"""What a lesson shows that is whole."""
+"""What a lesson shows of each role: the plan if it reads well, each fact, or all facts where all can be told."""
 
 
 def _among_others(lesson: AnnotatedLesson, facts: Sequence[AnnotatedFact]) -> list[Passage]:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError
 from ...common.sentences import sentences
-from ...lm.policy import OUTSIDE
+from ...lm.limits import OUTSIDE
 from ...programs import Program
 from ...programs.demonstrations import as_found, noted
 from .base import Job, Optimizer

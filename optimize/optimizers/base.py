@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import dspy
@@ -12,15 +12,15 @@ from pydantic import BaseModel, ConfigDict
 
 from ...common.errors import QuestreeError
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.program import signature_names
 from ...programs.states import members_of
 from ..demonstrations import each_verdict_once
 from ..trainings import Trainings
 from ..verdicts import Verdicts
-from .dspy_changes import changed_dspy
-from .proposals import proposals_with_care
+from .proposals import Proposals
+from .scores import only_errors
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ class Job:
         prompt_lm: the LM that writes instructions, for an optimizer that wants some; the configured LM where None.
         teacher: the program that makes the demonstrations; the student where None.
         trainings: of the LM, for an optimizer that trains it.
+        proposals: what the optimizer asks an LM itself.
     """
 
     verdicts: Verdicts
@@ -50,6 +51,7 @@ class Job:
     prompt_lm: dspy.BaseLM | None = None
     teacher: Program | None = None
     trainings: Trainings = field(default_factory=Trainings)
+    proposals: Proposals = field(default_factory=Proposals)
 
 
 class Optimizer(BaseModel):
@@ -77,15 +79,16 @@ class Optimizer(BaseModel):
         """
 
     def compile(self, student: Program, job: Job) -> Program:
-        """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits.
+        """Return a compiled copy of the student. Meanwhile DSPy is quiet and patient.
 
         Raises:
             QuestreeError: if what was made is no copy of the student, or the LM gives the optimizer no usable reply.
         """
         # teleprompters and `dspy.Evaluate` take from the settings what they are not given
         patient = dspy.context(max_errors=PATIENCE, num_threads=job.concurrency)
-        with changed_dspy(), proposals_with_care(self.name), patient:
-            program = self._checked(self.make(student, job), student)
+        proposals = Proposals(self.name)
+        with only_errors(), proposals.reported(), patient:
+            program = self._checked(self.make(student, replace(job, proposals=proposals)), student)
         offered = sum(len(predictor.demos) for predictor in program.predictors())
         for predictor in program.predictors():
             predictor.demos = complete_demonstrations(predictor)

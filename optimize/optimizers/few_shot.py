@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import islice
+from random import Random
+from typing import Any, cast
 
 import dspy
 from pydantic import Field
 
 from ...common.errors import QuestreeError, needs_extra
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import alternate
 from ...programs.states import state_of
 from ..demonstrations import demonstrate, handwritten, read_lesson
 from .base import Job, Optimizer
+from .demonstration_sets import Bootstrap, demonstration_sets
+from .scores import Scoring
 
 
 class LabeledFewShot(Optimizer):
@@ -103,8 +107,8 @@ class BootstrapFewShot(Demonstrating):
     max_rounds: int = Field(default=1, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.BootstrapFewShot``."""
-        teleprompter = dspy.BootstrapFewShot(metric=job.verdicts, max_rounds=self.max_rounds, **self.counts())
+        """Call `Bootstrap`, which is DSPy's."""
+        teleprompter = Bootstrap(metric=job.verdicts, max_rounds=self.max_rounds, **self.counts())
         return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset)
 
 
@@ -124,15 +128,33 @@ class BootstrapRandomSearch(Demonstrating):
     stop_at_score: float | None = Field(default=None, ge=0, le=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.BootstrapFewShotWithRandomSearch``."""
-        teleprompter = dspy.BootstrapFewShotWithRandomSearch(
-            metric=job.verdicts,
-            max_rounds=self.max_rounds,
-            num_candidate_programs=self.candidates,
-            stop_at_score=None if self.stop_at_score is None else round(100 * self.stop_at_score, 2),  # as it rounds
-            **self.counts(),
-        )
-        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
+        """Return the best of the candidates."""
+        return self.search(student, job)[0][1]
+
+    def search(self, student: Program, job: Job) -> list[tuple[float, Program]]:
+        """Return each candidate with its score, the best first, as ``dspy.BootstrapFewShotWithRandomSearch`` does.
+
+        DSPy's prints, and takes no `Bootstrap` and no `Scoring`.
+        """
+
+        def bootstrap(trainset: list[dspy.Example], size: int) -> Program:
+            counts = {"max_bootstrapped_demos": size, "max_labeled_demos": self.max_labeled_demos}
+            teleprompter = Bootstrap(metric=job.verdicts, max_rounds=self.max_rounds, **counts)
+            return cast("Program", teleprompter.compile(student, teacher=job.teacher, trainset=trainset))
+
+        def draw(seed: int, trainset: list[dspy.Example]) -> int:
+            Random(seed).shuffle(trainset)
+            return Random(seed).randint(1, self.max_bootstrapped_demos)
+
+        most, rows = self.max_bootstrapped_demos, self.max_labeled_demos
+        sets = demonstration_sets(student, job.trainset, bootstrap, draw, bootstrapped=most, labeled=rows)
+        score, scored = Scoring(devset=job.valset, metric=job.verdicts), list[tuple[float, Program]]()
+        enough = None if self.stop_at_score is None else round(100 * self.stop_at_score, 2)  # as DSPy rounds a score
+        for program in islice(sets, self.candidates + 3):
+            scored.append((score(program).score, program))
+            if enough is not None and scored[-1][0] >= enough:
+                break
+        return sorted(scored, key=lambda candidate: candidate[0], reverse=True)
 
 
 class BootstrapOptuna(Demonstrating):
@@ -152,11 +174,11 @@ class BootstrapOptuna(Demonstrating):
         """Bootstrap, and try what Optuna chooses, as ``dspy.BootstrapFewShotWithOptuna`` does without a seed."""
         import optuna
 
-        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, **self.counts())
+        bootstrap = Bootstrap(metric=job.verdicts, **self.counts())
         teacher = job.teacher or student.reset_copy()
         taught = bootstrap.compile(student.reset_copy(), teacher=teacher, trainset=job.trainset)
         shown = {name: complete_demonstrations(predictor) for name, predictor in taught.named_predictors()}
-        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts)
+        evaluate = Scoring(devset=job.valset, metric=job.verdicts)
 
         def score(trial: Any) -> float:
             """Return the score of the program with one of the demonstrations of each predictor that has some."""
@@ -185,11 +207,11 @@ class Ensemble(BootstrapRandomSearch):
     def make(self, student: Program, job: Job) -> Any:
         """Join the best candidates of a search whose prompts differ: two that are the same would outvote the third."""
         members: list[Program] = []
-        for candidate in super().make(student, job).candidate_programs:
-            for predictor in candidate["program"].predictors():
+        for _, candidate in self.search(student, job):
+            for predictor in candidate.predictors():
                 predictor.demos = complete_demonstrations(predictor)
-            if state_of(candidate["program"]) not in map(state_of, members):
-                members.append(candidate["program"])
+            if state_of(candidate) not in map(state_of, members):
+                members.append(candidate)
         return Majority(members[: self.size])
 
 
@@ -201,7 +223,7 @@ class KnnFewShot(Optimizer):
     k: int = Field(default=3, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Bootstrap each training question once, with ``dspy.BootstrapFewShot``."""
+        """Bootstrap each training question once, with `Bootstrap`."""
         lessons = [lesson for example in job.trainset if (lesson := _lesson(student, example, job)) is not None]
         if not lessons:
             raise QuestreeError(
@@ -213,7 +235,7 @@ class KnnFewShot(Optimizer):
 
 def _lesson(student: Program, example: dspy.Example, job: Job) -> Lesson | None:
     """Return what one training question teaches, or None if it was not answered well."""
-    teleprompter = dspy.BootstrapFewShot(metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0)
+    teleprompter = Bootstrap(metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0)
     taught = teleprompter.compile(student, teacher=job.teacher, trainset=[example])
     demonstrations = {name: part["demos"] for name, part in taught.dump_state().items() if part["demos"]}
     inputs = {key: str(value) for key, value in example.inputs().items()}

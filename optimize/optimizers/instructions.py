@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+from itertools import islice
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import dspy
+from dspy.propose.dataset_summary_generator import create_dataset_summary
+from dspy.propose.grounded_proposer import GroundedProposer
+from dspy.propose.utils import get_dspy_source_code
+from dspy.teleprompt.copro_optimizer import BasicGenerateInstruction, GenerateInstructionGivenAttempts
 from dspy.teleprompt.infer_rules import RulesInductionProgram
 from dspy.teleprompt.mipro_optimizer_v2 import AUTO_RUN_SETTINGS
-from dspy.teleprompt.simba_utils import append_a_rule
+from dspy.teleprompt.mipro_optimizer_v2 import BOOTSTRAPPED_FEWSHOT_EXAMPLES_IN_CONTEXT as _SHOWN_TO_PROPOSE
 from pydantic import Field
 
 from ...common.errors import QuestreeError, needs_extra
-from ...evaluation.records import plain
 from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
-from ..verdicts import Verdicts
 from .base import Job, Optimizer
-from .dspy_changes import replaced
+from .demonstration_sets import Bootstrap, demonstration_sets
 from .few_shot import Demonstrating
+from .scores import Scoring
 
 Effort = Literal["light", "medium", "heavy"]
 """How long DSPy searches, where it chooses the number of trials itself."""
@@ -51,9 +56,10 @@ class Mipro(Demonstrating):
             )
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.MIPROv2``; where it chooses how long to search, it compares on a sample of the questions."""
+        """Search as DSPy does; where it chooses how long to search, it compares on a sample of the questions."""
         compared = min(len(job.valset), AUTO_RUN_SETTINGS[self.auto]["val_size"] if self.auto else len(job.valset))
-        teleprompter = dspy.MIPROv2(
+        teleprompter = _MiproSearch(
+            job,
             metric=job.verdicts,
             prompt_model=job.prompt_lm,
             auto=self.auto,
@@ -73,106 +79,84 @@ class Mipro(Demonstrating):
         )
 
 
-class Simba(Optimizer):
-    """SIMBA: rules and demonstrations, from the training questions that the program answers now right, now wrong."""
+class _MiproSearch(dspy.MIPROv2):
+    """`dspy.MIPROv2` in silence, which asks with care for instructions, and scores as `Scoring` does."""
 
-    name = "simba"
-    unused = frozenset({"teacher"})
-    batch_size: int = Field(default=32, ge=1)
-    candidates: int = Field(default=6, ge=1)
-    steps: int = Field(default=8, ge=1)
-    max_demos: int = Field(default=4, ge=0)
+    def __init__(self, job: Job, **settings: Any):
+        super().__init__(**settings)
+        self.job = job
 
-    def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.SIMBA``."""
-        teleprompter = dspy.SIMBA(
-            metric=job.verdicts.with_feedback,
-            bsize=min(self.batch_size, len(job.trainset)),
-            num_candidates=self.candidates,
-            max_steps=self.steps,
-            max_demos=self.max_demos,
-            prompt_model=job.prompt_lm,
+    def _bootstrap_fewshot_examples(
+        self,
+        program: Program,
+        trainset: list[dspy.Example],
+        seed: int,
+        teacher: Program | None,
+        *,
+        num_fewshot_candidates: int,
+        max_bootstrapped_demos: int,
+        max_labeled_demos: int,
+        **_: Any,
+    ) -> dict[int, list[Any]]:
+        """Return of each predictor the sets of demonstrations; those for proposals alone where none is to be shown.
+
+        DSPy's function prints, and takes no `Bootstrap`.
+        """
+        most = max_bootstrapped_demos if max_bootstrapped_demos or max_labeled_demos else _SHOWN_TO_PROPOSE
+
+        def bootstrap(questions: list[dspy.Example], size: int) -> Any:
+            counts = {"max_bootstrapped_demos": size, "max_labeled_demos": max_labeled_demos}
+            return Bootstrap(metric=self.metric, **counts).compile(program, teacher=teacher, trainset=questions)
+
+        def draw(number: int, questions: list[dspy.Example]) -> int:
+            self.rng.shuffle(questions)
+            size: int = self.rng.randint(1, most)
+            return size
+
+        rows = max_labeled_demos or None
+        sets = demonstration_sets(program, trainset, bootstrap, draw, bootstrapped=most, labeled=rows)
+        made = [one.predictors() for one in islice(sets, num_fewshot_candidates)]
+        return {n: [predictors[n].demos for predictors in made] for n in range(len(program.predictors()))}
+
+    def _propose_instructions(
+        self, program: Program, trainset: list[dspy.Example], demonstrations: Any, rows: int, *_: Any, **how: Any
+    ) -> Any:
+        """Return of each predictor its own instructions and those that the LM proposes.
+
+        DSPy's method lets its proposer print; what it prints about is given to the proposer here.
+        """
+        proposer = GroundedProposer(
+            self.prompt_model,
+            program,
+            trainset,
+            use_dataset_summary=False,
+            program_aware=False,
+            num_demos_in_context=_SHOWN_TO_PROPOSE,
+            use_instruct_history=False,
+            set_history_randomly=False,
+            rng=self.rng,
+            init_temperature=self.init_temperature,
         )
-        teleprompter.strategies = [
-            _about_what_ran(strategy)
-            if strategy is append_a_rule
-            else _with_sound_demonstrations(strategy, job.verdicts)
-            for strategy in teleprompter.strategies
-        ]
-        return teleprompter.compile(student, trainset=job.trainset, seed=job.seed)
+        with suppress(Exception), redirect_stdout(StringIO()):  # there is no source of what was typed
+            proposer.program_code_string = get_dspy_source_code(program)
+            proposer.program_aware = True
+        with self.job.proposals.asked():
+            with suppress(Exception):  # `Proposals` tells of it
+                proposer.data_summary = create_dataset_summary(trainset, rows, self.prompt_model)
+                proposer.use_dataset_summary = True
+            proposed = proposer.propose_instructions_for_program(
+                trainset, program, demonstrations, trial_logs={}, N=how["num_instruct_candidates"]
+            )
+        for number, predictor in enumerate(program.predictors()):
+            proposed[number][0] = predictor.signature.instructions
+        return proposed
 
-
-def _about_what_ran(append: Callable[..., bool]) -> Callable[..., bool]:
-    """Return SIMBA's strategy, asking for advice on those predictors alone that were called in one of the two runs.
-
-    It would ask for all, and add to a prompt what the LM makes up of a step that it saw nothing of. What is no JSON
-    is shown as JSON: it would show the mere kind of a step in its place.
-    """
-
-    @wraps(append)
-    def append_plain(bucket: list[dict[str, Any]], system: Program, **how: Any) -> bool:
-        compared = (bucket[0], bucket[-1])
-        called = {how["predictor2name"].get(id(step[0])) for run in compared for step in run["trace"] or []}
-        named = [(name, predictor) for name, predictor in system.named_predictors() if name in called]
-        with replaced(system, "named_predictors", lambda: named):
-            return bool(named) and append([_in_plain_values(run) for run in bucket], system, **how)
-
-    return append_plain
-
-
-def _in_plain_values(run: dict[str, Any]) -> dict[str, Any]:
-    trace = [(predictor, plain(dict(inputs)), plain(dict(reply))) for predictor, inputs, reply in run["trace"] or []]
-    told = {name: run["prediction"].get(name) for name in ("final_content", "answer")} if run["prediction"] else None
-    return {**run, "trace": trace, "prediction": told}
-
-
-def _with_sound_demonstrations(append: Callable[..., bool], verdicts: Verdicts) -> Callable[..., bool]:
-    """Return SIMBA's strategy, given only those calls of the best run that make good demonstrations.
-
-    SIMBA takes demonstrations from a copy of the trace that the metric does not see, and of the best run also where
-    its answer is not good enough.
-    """
-
-    @wraps(append)
-    def append_sound(bucket: list[dict[str, Any]], system: Any, **how: Any) -> bool:
-        best = bucket[0]
-        if not best["output_metadata"].get("accepted"):
-            return False
-        sound = verdicts.sound(best["trace"] or [], best["example"], best["prediction"])
-        return append([best | {"trace": sound}, *bucket[1:]], system, **how)
-
-    return append_sound
-
-
-class Gepa(Optimizer):
-    """GEPA (Agrawal et al., 2025, arXiv 2507.19457): instructions that evolve as the LM reflects on what went wrong."""
-
-    name = "gepa"
-    unused = frozenset({"teacher"})
-    compares = True
-    auto: Effort | None = "light"
-    max_metric_calls: int | None = Field(default=None, ge=1)
-    reflection_minibatch_size: int = Field(default=3, ge=1)
-    use_merge: bool = True
-
-    def check(self, program: Program, policy: RunPolicy) -> None:
-        """Check that something bounds the search."""
-        if self.auto is None and self.max_metric_calls is None:
-            raise QuestreeError("gepa takes auto, or max_metric_calls: without both nothing bounds its search.")
-
-    def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.GEPA``. A greedy LM reflects at temperature 1: it would make the same proposals again."""
-        lm = job.prompt_lm or dspy.settings.lm
-        teleprompter = dspy.GEPA(
-            metric=job.verdicts.with_feedback,
-            auto=None if self.max_metric_calls else self.auto,
-            max_metric_calls=self.max_metric_calls,
-            reflection_minibatch_size=self.reflection_minibatch_size,
-            reflection_lm=lm.copy(temperature=1.0) if lm.kwargs.get("temperature") == 0 else lm,
-            use_merge=self.use_merge,
-            seed=job.seed,
-        )
-        return teleprompter.compile(student, trainset=job.trainset, valset=job.valset)
+    def _optimize_prompt_parameters(
+        self, program: Program, instructions: Any, demonstrations: Any, evaluate: dspy.Evaluate, *given: Any
+    ) -> Any:
+        """Return the program with the best of both."""
+        scoring = Scoring(devset=evaluate.devset, metric=self.metric)
+        return super()._optimize_prompt_parameters(program, instructions, demonstrations, scoring, *given)
 
 
 class InferRules(Demonstrating):
@@ -190,13 +174,17 @@ class InferRules(Demonstrating):
 
     def make(self, student: Program, job: Job) -> Any:
         """Compare copies of the bootstrapped program, each with other rules, as ``dspy.InferRules`` does."""
-        bootstrap = dspy.BootstrapFewShot(metric=job.verdicts, **self.counts())
+        bootstrap = Bootstrap(metric=job.verdicts, **self.counts())
         bootstrapped = bootstrap.compile(student, teacher=job.teacher, trainset=job.trainset)
-        inducing = RulesInductionProgram(self.rules, {"lm": job.prompt_lm} if job.prompt_lm else {})
+        inducing = RulesInductionProgram(self.rules)
         inducing.rng = Random(job.seed)
-        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts)
-        candidates = (_with_rules(bootstrapped.deepcopy(), inducing) for _ in range(self.candidates))
-        return max(candidates, key=lambda candidate: evaluate(candidate).score)
+
+        def ruled() -> Program:
+            with job.proposals.asked(job.prompt_lm):
+                return _with_rules(bootstrapped.deepcopy(), inducing)
+
+        evaluate = Scoring(devset=job.valset, metric=job.verdicts)
+        return max((ruled() for _ in range(self.candidates)), key=lambda candidate: evaluate(candidate).score)
 
 
 def _with_rules(program: Program, inducing: RulesInductionProgram) -> Program:
@@ -250,13 +238,77 @@ class Copro(Optimizer):
     init_temperature: float = Field(default=1.0, ge=0)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.COPRO``, which compares its candidates on the training questions."""
-        teleprompter = dspy.COPRO(
-            prompt_model=job.prompt_lm,
-            metric=job.verdicts,
-            breadth=self.breadth,
-            depth=self.depth,
-            init_temperature=self.init_temperature,
-        )
-        silent = {"display_progress": False, "display_table": False}
-        return teleprompter.compile(student, trainset=job.trainset, eval_kwargs=silent)
+        """Change one predictor after the other, as ``dspy.COPRO`` does, by the training questions' scores.
+
+        DSPy's loop prints, and asks a slow question twice, see `scores`.
+        """
+        program = student.deepcopy()
+        evaluate = Scoring(devset=job.trainset, metric=job.verdicts)
+        with job.proposals.asked(job.prompt_lm):
+            proposed = {name: self._first(predictor) for name, predictor in program.named_predictors()}
+        latest = {name: [*pairs] for name, pairs in proposed.items()}
+        tried: dict[str, dict[_Proposal, _Tried]] = {name: {} for name in proposed}
+        for round_ in range(self.depth):
+            for name, predictor in program.named_predictors():
+                # the other predictors have changed since: all proposals are scored again, unless there are no others
+                for proposal in proposed[name] if len(proposed) > 1 else latest[name]:
+                    proposal.put_into(predictor)
+                    scored = _Tried(evaluate(program).score, program.deepcopy())
+                    tried[name][proposal] = max(tried[name].get(proposal, scored), scored, key=lambda one: one.score)
+                max(tried[name], key=lambda one: tried[name][one].score).put_into(predictor)
+            if round_ < self.depth - 1:
+                with job.proposals.asked(job.prompt_lm):
+                    latest = {name: self._next(tried[name]) for name in proposed}
+                for name, pairs in latest.items():
+                    proposed[name] += pairs
+        return max((one for each in tried.values() for one in each.values()), key=lambda one: one.score).program
+
+    def _first(self, predictor: dspy.Predict) -> list[_Proposal]:
+        """Return what an LM proposes in place of the predictor's own instruction and prefix, and these."""
+        own = predictor.signature.instructions
+        asked = dspy.Predict(BasicGenerateInstruction, n=self.breadth - 1, temperature=self.init_temperature)
+        *_, last = predictor.signature.fields.values()
+        return [*_proposals(asked(basic_instruction=own)), _Proposal.of(own, last.json_schema_extra["prefix"])]
+
+    def _next(self, tried: dict[_Proposal, _Tried]) -> list[_Proposal]:
+        """Return what an LM proposes that sees the best proposals so far, from the worst of them on."""
+        best = sorted(tried.items(), key=lambda one: one[1].score, reverse=True)[: self.breadth]
+        attempts = [
+            f"{what} #{number}: {value}"
+            for number, (proposal, scored) in enumerate(reversed(best), start=1)
+            for what, value in (
+                ("Instruction", proposal.instruction),
+                ("Prefix", proposal.prefix),
+                ("Resulting Score", scored.score),
+            )
+        ]
+        asked = dspy.Predict(GenerateInstructionGivenAttempts, n=self.breadth, temperature=self.init_temperature)
+        return _proposals(asked(attempted_instructions=attempts))
+
+
+class _Proposal(NamedTuple):
+    """An instruction, and how a reply's last field is announced."""
+
+    instruction: str
+    prefix: str
+
+    @classmethod
+    def of(cls, instruction: str, prefix: str) -> _Proposal:
+        """Return a proposal without the quotation marks around it."""
+        return cls(instruction.strip('"').strip(), prefix.strip('"').strip())
+
+    def put_into(self, predictor: dspy.Predict) -> None:
+        """Give it to a predictor."""
+        *_, last = predictor.signature.fields
+        changed = predictor.signature.with_instructions(self.instruction)
+        predictor.signature = changed.with_updated_fields(last, prefix=self.prefix)
+
+
+class _Tried(NamedTuple):
+    score: float
+    program: Program
+
+
+def _proposals(reply: dspy.Prediction) -> list[_Proposal]:
+    texts = reply.completions
+    return list(map(_Proposal.of, texts.proposed_instruction, texts.proposed_prefix_for_output_field))

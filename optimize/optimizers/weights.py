@@ -14,14 +14,17 @@ from pydantic import Field, JsonValue
 from ...common.errors import QuestreeError
 from ...evaluation.pools import Threads
 from ...lm.guard import adapter_in_use, shown_demonstrations
-from ...lm.policy import RunPolicy
+from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.demonstrations import TraceStep
 from ..trainings import check_trainable
 from ..verdicts import Verdicts
 from .base import Job, Optimizer
 from .few_shot import BootstrapFewShot, BootstrapRandomSearch
-from .instructions import Copro, Gepa, InferRules, Mipro, Simba
+from .gepa import Gepa
+from .instructions import Copro, InferRules, Mipro
+from .scores import Scoring
+from .simba import Simba
 
 
 class Training(Optimizer):
@@ -117,7 +120,7 @@ class BetterTogether(Training):
         """
         weights = BootstrapFinetune(exclude_demos=self.exclude_demos, train_kwargs=self.train_kwargs)
         optimizers: dict[str, Optimizer] = {"p": _PROMPTS[self.prompt_optimizer](), "w": weights}
-        evaluate = dspy.Evaluate(devset=job.valset, metric=job.verdicts)
+        evaluate = Scoring(devset=job.valset, metric=job.verdicts)
         shuffling, trainset, lm = Random(job.seed), [*job.trainset], dspy.settings.lm
         student.set_lm(lm)
         tried = [(evaluate(student).score, student.deepcopy())]

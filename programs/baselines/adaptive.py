@@ -21,10 +21,10 @@ from .ircot import IRCoT, IRCoTSettings
 class Adaptive(IRCoT):
     """Adaptive-RAG (Jeong et al., NAACL 2024, arXiv 2403.14403): no, one or many retrievals, by the question.
 
-    A classifier says how many searches a question needs (the paper's section 3.2): none, and it is answered from
-    memory; one, and it is answered from the passages found with it; several, and IRCoT answers it, as in the paper.
-    The paper trains a small model on which of the three strategies answered training questions; here the LM judges,
-    and compilation shows it judgements that led to right answers.
+    A classifier says how many searches a question needs (the paper's section 3.2). If none, the question is answered
+    from memory; if one, from the passages that it finds; if several, by IRCoT, as in the paper. The paper trains a
+    small model on which of the three strategies answered training questions. Here the LM judges, and compilation shows
+    it judgements that led to right answers.
     """
 
     name = "adaptive"
@@ -40,15 +40,15 @@ class Adaptive(IRCoT):
         reply = call(self.searches_needed, **inputs)
         note(reply, needed := str(reply.searches_needed))
         if needed == "none":
-            told = cited_answer(self.step_by_step_answer, [], **inputs)
-            tree.grow(None, query=question, answer=told.answer, source="lm")
-            return answered(tree, *told, searches_needed=needed)
+            cited = cited_answer(self.step_by_step_answer, [], **inputs)
+            tree.grow(None, query=question, answer=cited.answer, source="lm")
+            return answered(tree, *cited, searches_needed=needed)
         if needed == "several":
             prediction = super().reason(tree, answer_style)
             prediction.searches_needed = needed
             return prediction
-        found = self.retrieve(question, self.settings.k)
-        last = tree.add_search(None, question, found)
-        told = cited_answer(self.knowledge_answer, found, **inputs)
-        tree.update(last, answer=told.answer, source="completed" if found else "lm", sure=told.sure)
-        return answered(tree, *told, searches_needed=needed)
+        passages = self.retrieve(question, self.settings.k)
+        last = tree.add_search(None, question, passages)
+        cited = cited_answer(self.knowledge_answer, passages, **inputs)
+        tree.update(last, answer=cited.answer, source="completed" if passages else "lm", sure=cited.sure)
+        return answered(tree, *cited, searches_needed=needed)

@@ -45,12 +45,12 @@ class DSPSettings(ProgramSettings):
 class DSP(Program):
     """Demonstrate-Search-Predict (Khattab et al., 2022, arXiv 2212.14024), the program for multi-hop questions.
 
-    Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
-    queries from the question and what the hop before found, and fuses what they and the question itself retrieve; this
-    takes the place of what the hop before found. Predict reasons over what the last hop found, and over the thoughts
-    that led to the first query of each hop, with self-consistency; later queries see these thoughts as well. This is
-    the authors' second program for multi-hop questions (in their introductory notebook); it samples 10 queries and 20
-    answers, the defaults here are fewer.
+    Demonstrate is compilation, which annotates training questions with the program's own steps. Search goes in hops:
+    each samples queries from the question and from what the hop before found, fuses what these queries and the question
+    retrieve, and forgets what the hop before found. Predict answers, with self-consistency, from what the last hop
+    found and from the thoughts that led to the first query of each hop; later queries see these thoughts as well. This
+    is the authors' second program for multi-hop questions (in their introductory notebook), which samples 10 queries
+    and 20 answers; the defaults here are fewer.
     """
 
     name = "dsp"
@@ -69,9 +69,9 @@ class DSP(Program):
             context, thoughts, last = self.search(tree, last, context, findings)
             if hop > 1:  # before the first hop nothing was known; marks number what the hop before found
                 findings = f"{findings} {without_marks(thoughts)}".strip()
-        kept = {passage.id for passage in context}
+        last_found = {passage.id for passage in context}
         for node in tree.nodes:
-            if node.ended == "kept" and node.passage and node.passage.id not in kept:
+            if node.ended == "kept" and node.passage and node.passage.id not in last_found:
                 tree.update(node, ended="filtered out")  # the last hop's took its place
         inputs = {"question": tree.question, "answer_style": answer_style, "findings": findings}
         samples, temperature = self.settings.samples, self.settings.temperature
@@ -84,12 +84,12 @@ class DSP(Program):
         """Make one hop.
 
         Returns:
-            What the sampled queries and the question found together, the thoughts that led to the first query, and
+            The fused passages of the sampled queries and the question, the thoughts that led to the first query, and
             that query's node in the tree.
         """
         write = partial(call, self.search_query, question=tree.question, findings=findings, passages=numbered(context))
         drawn = sample(write, self.settings.queries, self.settings.temperature)
-        queries = [query for one in drawn if (query := query_or_none(one.query))]
+        queries = [query for reply in drawn if (query := query_or_none(reply.query))]
         queries.append(tree.question)
         k = self.settings.k * _OVERSHOT if len(queries) > 1 else self.settings.k
         found = run_parallel([partial(self.retrieve, query, k) for query in queries])

@@ -120,5 +120,5 @@ def masked(sentence: str, uncertain: list[str]) -> str:
     """Return the sentence without the uncertain words; empty if no word is left."""
     for words in sorted(uncertain, key=len, reverse=True):
         sentence = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", " ", sentence)
-    kept = " ".join(sentence.split())
-    return kept if any(letter.isalnum() for letter in kept) else ""
+    words_left = " ".join(sentence.split())
+    return words_left if any(letter.isalnum() for letter in words_left) else ""

@@ -40,9 +40,8 @@ class IRCoT(Program):
 
     The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
     more, until one concludes with the answer, or no new one is written. A reader, which does not see the reasoning,
-    answers from all that was collected. As in the authors' code, one paragraph a title is collected, a sentence that
-    only concludes (``Thus …``, ``Therefore …``) or calculates is no query (the fact before it was searched for), and a
-    query has no question words.
+    answers from all that was collected. As in the authors' code, one paragraph a title is collected; a sentence that
+    only concludes (``Thus …``, ``Therefore …``) or calculates is not searched for; and a query has no question words.
     """
 
     name = "ircot"
@@ -75,12 +74,12 @@ class IRCoT(Program):
             found = self.retrieve(query, self.settings.k)
             collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected)
-        told = cited_answer(self.knowledge_answer, collected, **inputs)
-        return answered(tree, *told, passages=collected, thoughts=thoughts)
+        cited = cited_answer(self.knowledge_answer, collected, **inputs)
+        return answered(tree, *cited, passages=collected, thoughts=thoughts)
 
 
 def one_a_title(passages: list[Passage]) -> list[Passage]:
-    """Return the first passage of each title, and each one without a title once."""
+    """Return the first passage of each title, and every passage without a title, each once."""
     first: dict[str, Passage] = {}
     for passage in passages:
         first.setdefault(passage.title or passage.id, passage)
@@ -94,5 +93,5 @@ def states_fact(sentence: str) -> bool:
 
 def without_question_words(query: str) -> str:
     """Return the query without words such as ``which``; as it is, if it has no others."""
-    kept = [word for word in query.split() if word.lower() not in _QUESTION_WORDS]
-    return " ".join(kept) or query
+    words = [word for word in query.split() if word.lower() not in _QUESTION_WORDS]
+    return " ".join(words) or query

@@ -45,9 +45,9 @@ class IterRetgen(Program):
         """Retrieve and generate in turns; ``passages`` are those of the last turn."""
         query, last, inputs = tree.question, None, {"question": tree.question, "answer_style": answer_style}
         for _ in range(self.settings.turns):
-            found = self.retrieve(query, self.settings.k)
-            told = cited_answer(self.knowledge_answer, found, **inputs)
-            source: Source = "completed" if found else "lm"
-            last = tree.add_search(last, query, found, answer=told.answer, source=source, sure=told.sure)
-            query = f"{without_marks(told.content)} {told.answer} {tree.question}".strip()
-        return answered(tree, *told, passages=found)
+            passages = self.retrieve(query, self.settings.k)
+            cited = cited_answer(self.knowledge_answer, passages, **inputs)
+            source: Source = "completed" if passages else "lm"
+            last = tree.add_search(last, query, passages, answer=cited.answer, source=source, sure=cited.sure)
+            query = f"{without_marks(cited.content)} {cited.answer} {tree.question}".strip()
+        return answered(tree, *cited, passages=passages)

@@ -53,9 +53,9 @@ class ChainOfThought(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason and answer in one call."""
         inputs = {"question": tree.question, "answer_style": answer_style}
-        told = cited_answer(self.step_by_step_answer, [], **inputs)
-        tree.grow(None, query=tree.question, answer=told.answer, source="lm")
-        return answered(tree, *told)
+        cited = cited_answer(self.step_by_step_answer, [], **inputs)
+        tree.grow(None, query=tree.question, answer=cited.answer, source="lm")
+        return answered(tree, *cited)
 
 
 class AutoCoT(ChainOfThought):
@@ -110,8 +110,8 @@ class Recite(Program):
 
         recited = sample(recite, self.settings.recitations, self.settings.temperature)
         samples = usable([partial(answer, passage) for passage in recited])
-        answers = [given for given, _ in samples]
-        for given in answers:
-            tree.grow(None, query=tree.question, answer=given, source="lm")
+        answers = [sampled for sampled, _ in samples]
+        for sampled in answers:
+            tree.grow(None, query=tree.question, answer=sampled, source="lm")
         chosen, content = samples[winner(answers, answer_style)]
         return answered(tree, chosen, content, [], samples=answers)

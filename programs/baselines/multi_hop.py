@@ -64,21 +64,20 @@ class MultiHop(Program):
                 break
             found = self.retrieve(query, self.settings.k)
             last = tree.add_search(last, query, found)
-            asked = {"question": question, "notes": notes, "query": query}
-            new = taken_down(self.new_notes, passages, found, **asked)
+            new = taken_down(self.new_notes, passages, found, question=question, notes=notes, query=query)
             queries[query], kind = len(new), "goes on" if new else "asks again"
             notes = [*notes, *new]
             passages = distinct([passages, found])
-        given = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
-        told = cited_answer(self.notes_answer, passages, **given)
+        inputs = {"question": question, "answer_style": answer_style, "notes": notes, "queries": list(queries)}
+        cited = cited_answer(self.notes_answer, passages, **inputs)
         noted = [passages[number - 1] for number in sorted(marks_in(notes))]
-        return answered(tree, *told, passages=noted, notes=tuple(notes))
+        return answered(tree, *cited, passages=noted, notes=tuple(notes))
 
 
 def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on", **inputs: Any) -> str:
     """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.
 
-    One that was made before is no demonstration. ``kind`` is that of a step that writes a query.
+    A reply that repeats an earlier query is no demonstration. ``kind`` is noted on a reply that has a query.
     """
     reply = call(predict, **inputs)
     query = query_or_none(reply.query) or ""
@@ -88,19 +87,19 @@ def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on"
 
 
 def taken_down(predict: dspy.Predict, before: list[Passage], found: list[Passage], **inputs: Any) -> list[str]:
-    """Return what a call takes down of the passages that were found, as texts; their marks count those before as well.
+    """Return the notes or the summary that a call writes about the passages that were found.
 
-    A passage that a text marks is judged useful. One that was found before is not judged: what was told of it need not
-    be told again.
+    Marks number the passages found before as well. A new passage is judged useful if a mark names it; an earlier one is
+    not judged, since its facts may be noted already.
     """
     if not found:
         return []
     known, old = distinct([before, found]), {passage.id for passage in before}
     reply = call(predict, passages=numbered_among(known, found), **inputs)
     written = [reply.summary] if "summary" in reply else reply.new_notes
-    texts = stated(without_loose_marks(one, len(known)) for one in written)
+    texts = stated(without_loose_marks(text, len(known)) for text in written)
     numbers, marks, new = numbers_of(known), marks_in(texts), [p for p in shown_of(found, reply) if p.id not in old]
-    note(reply, "some" if texts else "none", [Judgement([one], numbers[one.id] in marks) for one in new])
+    note(reply, "some" if texts else "none", [Judgement([passage], numbers[passage.id] in marks) for passage in new])
     return texts
 
 

@@ -63,6 +63,6 @@ class MultiHopSummaries(Program):
             last = tree.add_search(last, query, found)
             summaries += taken_down(summarize, passages, found, question=question, summaries=summaries)
             passages = distinct([passages, found])
-        asked = {"question": question, "answer_style": answer_style, "summaries": summaries}
-        told = cited_answer(self.summaries_answer, passages, **asked)
-        return answered(tree, *told, passages=passages, summaries=tuple(summaries))
+        inputs = {"question": question, "answer_style": answer_style, "summaries": summaries}
+        cited = cited_answer(self.summaries_answer, passages, **inputs)
+        return answered(tree, *cited, passages=passages, summaries=tuple(summaries))

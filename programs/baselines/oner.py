@@ -49,16 +49,16 @@ class OneR(Program):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve with the question, and answer from what was found."""
-        found = self.retrieve(tree.question, self.settings.k)
+        passages = self.retrieve(tree.question, self.settings.k)
         inputs = dict[str, Any](question=tree.question, answer_style=answer_style)
         if self.reasons:
-            told = cited_answer(self.knowledge_answer, found, **inputs)
+            cited = cited_answer(self.knowledge_answer, passages, **inputs)
         else:
-            answer = call(self.passage_answer, passages=numbered(found), **inputs).answer
-            told = CitedAnswer(answer, answer, [])
-        source: Source = "completed" if found else "lm"
-        tree.add_search(None, tree.question, found, answer=told.answer, source=source, sure=told.sure)
-        return answered(tree, *told)
+            answer = call(self.passage_answer, passages=numbered(passages), **inputs).answer
+            cited = CitedAnswer(answer, answer, [])
+        source: Source = "completed" if passages else "lm"
+        tree.add_search(None, tree.question, passages, answer=cited.answer, source=source, sure=cited.sure)
+        return answered(tree, *cited)
 
 
 class OneRCoT(OneR):

@@ -39,8 +39,9 @@ class PlanGraphSettings(ProgramSettings):
 class PlanGraph(Program):
     """A plan as data, carried out level by level (after PyRAG's plan as a program, 2026, without running code).
 
-    One call plans lookups and comparisons. Lookups whose queries are complete are searched at once and answered in one
-    call; then those that needed their answers. Comparisons of dates and numbers are computed. A last call answers.
+    One call plans lookups and comparisons. The lookups that need no earlier answer are searched for at once and
+    answered in one call; then those that needed their answers. Comparisons of dates and numbers are computed. A last
+    call answers.
     """
 
     name = "plan-graph"
@@ -65,10 +66,10 @@ class PlanGraph(Program):
             passages = distinct([passages, found])
             for number in level:
                 if number not in lookups:
-                    solved[number] = compare(tree, solved, plan[number - 1].asks, queries[number])
+                    solved[number] = add_comparison(tree, solved, plan[number - 1].asks, queries[number])
         path = [solved[number] for number in sorted(solved)]
-        told = self.tracing(question=tree.question, answer_style=answer_style, path=path)
-        return answered(tree, *told, passages=passages)
+        cited = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(tree, *cited, passages=passages)
 
     def look_up(self, tree: ReasoningTree, solved: dict[int, Node], queries: dict[int, str]) -> list[Passage]:
         """Search for the queries at once, add a node for each to the tree and to ``solved``, return what was found."""
@@ -79,15 +80,15 @@ class PlanGraph(Program):
         )
         reply = call(self.lookups, lookups=list(queries.values()), passages=numbered(passages))
         shown = shown_of(passages, reply)
-        found = chain(reply.looked_up, repeat(LookedUp()))  # a reply may leave some out
-        for (number, query), said in zip(queries.items(), found, strict=False):
-            passage = first_of([said.passage], shown)
-            support = sentence_with(said.answer, passage, query)
-            source = "unsolved" if not said.answer else "completed" if support else "lm"
+        replies = chain(reply.looked_up, repeat(LookedUp()))  # a reply may leave some out
+        for (number, query), answer_to in zip(queries.items(), replies, strict=False):
+            passage = first_of([answer_to.passage], shown)
+            support = sentence_with(answer_to.answer, passage, query)
+            source = "unsolved" if not answer_to.answer else "completed" if support else "lm"
             solved[number] = tree.grow(
                 _last(solved),
                 query=query,
-                answer=said.answer,
+                answer=answer_to.answer,
                 source=source,
                 sure=support is not None,
                 found=tuple(passages),
@@ -100,7 +101,7 @@ class PlanGraph(Program):
 def ready(plan: Sequence[GraphStep], solved: dict[int, Node]) -> list[int]:
     """Return the numbers of the steps, from 1, that are not solved and need no step that is not.
 
-    A step that needs itself, a later one or none that there is counts as ready: its place stays as it is.
+    A step that refers to itself, to a later step or to none counts as ready; the reference stays as it is.
     """
     waiting = [number for number in range(1, len(plan) + 1) if number not in solved]
     return [
@@ -111,13 +112,13 @@ def ready(plan: Sequence[GraphStep], solved: dict[int, Node]) -> list[int]:
 
 
 def answers(plan: Sequence[GraphStep], solved: dict[int, Node]) -> list[str | None]:
-    """Return the answers of the steps in their order; of one that is not answered, what it asks for."""
+    """Return the answers of the steps in their order; for a step without an answer, its query."""
     nodes = [solved.get(number) for number in range(1, len(plan) + 1)]
     return [None if node is None else node.answer or unanswered(node.query) for node in nodes]
 
 
-def compare(tree: ReasoningTree, solved: dict[int, Node], asks: str, query: str) -> Node:
-    """Add the node of a comparison; without an answer if its values cannot be compared."""
+def add_comparison(tree: ReasoningTree, solved: dict[int, Node], asks: str, query: str) -> Node:
+    """Add the node of a comparison and return it; it has no answer if the values cannot be compared."""
     comparison = read_comparison([asks, *(part.strip() for part in query.split(";"))])
     result = outcome(comparison) if comparison else None
     return tree.grow(

@@ -52,7 +52,7 @@ class ReAct(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode."""
         reply, trajectory, passages = self.act(tree, answer_style)
-        return self.told(tree, reply or self.ask(tree, answer_style, trajectory, passages, 0), passages)
+        return self.prediction_of(tree, reply or self.ask(tree, answer_style, trajectory, passages, 0), passages)
 
     def act(
         self, tree: ReasoningTree, answer_style: AnswerStyle
@@ -75,9 +75,9 @@ class ReAct(Program):
             found = self.retrieve(query, k)
             last = tree.add_search(last, query, found)
             passages = distinct([passages, found])
-            numbers = ", ".join(str(numbers_of(passages)[one.id]) for one in found)
-            told = f"passages {numbers}" if found else "nothing found"
-            trajectory = [*trajectory, thought, search_in_text(query, told)]
+            numbers = ", ".join(str(numbers_of(passages)[passage.id]) for passage in found)
+            result = f"passages {numbers}" if found else "nothing found"
+            trajectory = [*trajectory, thought, search_in_text(query, result)]
         return None, trajectory, passages
 
     def ask(
@@ -102,7 +102,7 @@ class ReAct(Program):
         note(reply, "searches" if searches else "answers", exemplary=searches == (not reply.answer))
         return reply
 
-    def told(self, tree: ReasoningTree, reply: dspy.Prediction, passages: list[Passage]) -> dspy.Prediction:
+    def prediction_of(self, tree: ReasoningTree, reply: dspy.Prediction, passages: list[Passage]) -> dspy.Prediction:
         """Return the prediction of a reply that answers."""
         return answered_from(tree, reply.answer, reply.final_content, passages, sure=reply.sure)
 
@@ -134,7 +134,7 @@ class ReActSelfConsistency(ReAct):
         """Answer by one episode; if it does not finish, by the majority of sampled chains of thought, from memory."""
         reply, _, passages = self.act(tree, answer_style)
         if reply is not None:
-            return self.told(tree, reply, passages)
+            return self.prediction_of(tree, reply, passages)
         inputs, settings = {"question": tree.question, "answer_style": answer_style}, self.settings
         chosen, answers = majority_answer(
             self.step_by_step_answer, [], settings.samples, settings.temperature, **inputs

@@ -106,13 +106,13 @@ class SearchAgent(Program):
         return text, query, None if query else answer
 
     def as_written(self, query: str, result: str) -> list[str]:
-        """Return a search and what it told as they stand in the reasoning."""
+        """Return a search and its result as they stand in the reasoning."""
         if self.settings.tags:
             return [f"<search>{query}</search>", f"<information>{result}</information>"]
         return [search_in_text(query, result)]
 
     def condense(self, question: str, written: list[str], query: str, shown: list[str]) -> str:
-        """Return what the passages tell that helps; empty if nothing does."""
+        """Return what helps in the passages, in the LM's words; empty if nothing does."""
         if not shown:
             return ""
         reply = call(self.condense_passages, question=question, written=written, query=query, passages=shown)

@@ -64,10 +64,10 @@ class SelfConsistency(Program):
             self.settings.samples,
             self.settings.temperature,
         )
-        answers = [str(one.answer) for one in samples]
+        answers = [str(sampled.answer) for sampled in samples]
         chosen = samples[winner(answers, answer_style)]
-        for one in [*(one for one in samples if one is not chosen), chosen]:
-            tree.graft(one.tree)
+        for sampled in [*(sampled for sampled in samples if sampled is not chosen), chosen]:
+            tree.graft(sampled.tree)
         return answered(
             tree,
             chosen.answer,

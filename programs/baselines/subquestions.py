@@ -3,72 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import dspy
 from pydantic import Field
 
 from ...common.placeholders import fill_in, unanswered, without_placeholders
-from ...common.text import queries_in, query_or_none, text_or_none
+from ...common.text import queries_in, query_or_none
 from ...lm.call import call
-from ...lm.window import shown_of
-from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.subquestions import (
-    AnswerSubquestion,
-    AnswerSubquestionFromPassages,
-    AskFollowUp,
-    PlanSteps,
-    SplitQuestion,
-)
+from ...signatures.subquestions import AskFollowUp, PlanSteps, SplitQuestion
 from ..demonstrations import note
 from ..modules.chain_of_query import Tracing, as_steps
-from ..modules.step_module import StepModule
-from ..modules.verdict import sentence_with
+from ..modules.subquestions import Solution, SubquestionAnswer, add_solution
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, first_of, numbered
+from ..references import distinct
 from ..tree import Node, ReasoningTree
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The result of a subquestion.
-
-    Attributes:
-        query: the subquestion.
-        answer: None if neither the LM nor the passages knew it.
-        passage: the one that supports the answer, if any.
-        found: all passages that were retrieved.
-    """
-
-    query: str
-    answer: str | None
-    passage: Passage | None
-    found: list[Passage]
-
-
-class SubquestionAnswer(StepModule):
-    """The answer to a subquestion, given those before it.
-
-    Args:
-        retrieval: whether it is read from passages; otherwise it comes from memory.
-    """
-
-    def __init__(self, retrieval: bool) -> None:
-        super().__init__()
-        self.answer = dspy.Predict(AnswerSubquestionFromPassages if retrieval else AnswerSubquestion)
-
-    def forward(self, question: str, solved: list[Node], query: str, passages: list[Passage]) -> Solution:
-        """Return its answer, and the passage that supports it."""
-        reads = "passages" in self.answer.signature.input_fields
-        shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
-        reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
-        answer = text_or_none(without_marks(reply.query_answer or ""))
-        note(reply, "known" if answer else "unknown")
-        cited = first_of(reply.get("references") or [], shown_of(passages, reply))
-        return Solution(query, answer, cited if answer else None, passages)
 
 
 class Solving(Program):
@@ -85,17 +36,17 @@ class Solving(Program):
         self.tracing = Tracing()
 
     def solve(self, question: str, path: list[Node], query: str, k: int | None = None) -> Solution:
-        """Answer a subquestion, given those before it on the path, from k passages."""
-        found: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
-        solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=found)
+        """Answer a subquestion from k passages, given the earlier ones on the path."""
+        passages: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
+        solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=passages)
         return solution
 
     def conclude(
         self, tree: ReasoningTree, answer_style: AnswerStyle, path: list[Node], solutions: Sequence[Solution]
     ) -> dspy.Prediction:
         """Return the answer that the path leads to; ``passages`` are all that any solution retrieved."""
-        told = self.tracing(question=tree.question, answer_style=answer_style, path=path)
-        return answered(tree, *told, passages=distinct([solution.found for solution in solutions]))
+        cited = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(tree, *cited, passages=distinct([solution.found for solution in solutions]))
 
 
 class StepsSettings(ProgramSettings):
@@ -243,22 +194,3 @@ class SelfAskRetrieval(SelfAsk):
     searches = True
     Settings = SelfAskRetrievalSettings
     settings: SelfAskRetrievalSettings
-
-
-def add_solution(tree: ReasoningTree, path: list[Node], solution: Solution) -> Node:
-    """Add the solved subquestion to the tree, below the path, and return its node.
-
-    The LM is sure of every answer that it gives: it may leave one out.
-    """
-    known, passage = solution.answer is not None, solution.passage
-    source = "unsolved" if not known else "completed" if passage else "lm"
-    return tree.grow(
-        path[-1] if path else None,
-        round=len(path) + 1,
-        query=solution.query,
-        answer=solution.answer,
-        sure=known,
-        source=source,
-        passage=passage,
-        support=sentence_with(solution.answer, passage, solution.query),
-    )

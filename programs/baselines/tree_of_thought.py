@@ -18,9 +18,10 @@ from ...signatures.subquestions import JudgeSteps, ProposeFollowUps
 from ..demonstrations import note
 from ..modules.chain_of_query import as_steps
 from ..modules.reader import as_share
+from ..modules.subquestions import Solution, add_solution
 from ..program import ProgramSettings
 from ..tree import Node, ReasoningTree
-from .subquestions import Solution, Solving, add_solution
+from .subquestions import Solving
 
 
 class TreeOfThoughtSettings(ProgramSettings):
@@ -86,9 +87,9 @@ class TreeOfThought(Solving):
     def grow(
         self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
     ) -> tuple[list[Thought], list[list[Node]]]:
-        """Return the thoughts that nothing goes on from, and the paths that are one thought longer.
+        """Return the thoughts for which nothing new is proposed, and the paths that are one thought longer.
 
-        What was solved for these paths is appended to ``solutions``.
+        The solutions of the new thoughts are appended to ``solutions``.
         """
         count = self.settings.candidates
 
@@ -97,17 +98,21 @@ class TreeOfThought(Solving):
                 self.follow_ups, question=tree.question, answer_style=answer_style, solved=as_steps(path), count=count
             )
             proposed = dict.fromkeys(queries_in(reply.follow_ups))
-            asked = {node.query.casefold() for node in path}
-            return [query for query in list(proposed)[:count] if query.casefold() not in asked]
+            earlier = {node.query.casefold() for node in path}
+            return [query for query in list(proposed)[:count] if query.casefold() not in earlier]
 
         going = [thought for thought in frontier if not thought.ended]
         proposed = run_parallel([partial(propose, thought.path) for thought in going])
-        ended = [replace(one, ended=True) for one, queries in zip(going, proposed, strict=True) if not queries]
-        ways = [(one.path, query) for one, queries in zip(going, proposed, strict=True) for query in queries]
-        solved = run_parallel([partial(self.solve, tree.question, path, query) for path, query in ways])
+        ended = [replace(thought, ended=True) for thought, queries in zip(going, proposed, strict=True) if not queries]
+        openings = [
+            (thought.path, query) for thought, queries in zip(going, proposed, strict=True) for query in queries
+        ]
+        solved = run_parallel([partial(self.solve, tree.question, path, query) for path, query in openings])
         solutions += solved
-        grown = [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
-        return [one for one in frontier if one.ended] + ended, grown
+        grown = [
+            [*path, add_solution(tree, path, solution)] for (path, _), solution in zip(openings, solved, strict=True)
+        ]
+        return [thought for thought in frontier if thought.ended] + ended, grown
 
     def best(
         self, tree: ReasoningTree, ended: list[Thought], paths: list[list[Node]], answer_style: AnswerStyle

@@ -93,9 +93,9 @@ class VerifyAndEdit(Program):
         return self.edit(tree, node, content, answer_style)
 
     def verify(self, question: str, sentence: str) -> Verified:
-        """Return the sentence edited by what is found for it: with itself if the LM asks nothing about it (section 3).
+        """Return the sentence, edited by the passages that its verifying question finds (section 3).
 
-        Without passages it stays as it was.
+        If the LM asks none, the sentence itself is searched for. Without passages it stays as it was.
         """
         query = query_or_none(call(self.ask_to_verify, question=question, sentence=sentence).query) or sentence
         passages = self.retrieve(query, self.settings.k)
@@ -110,17 +110,17 @@ class VerifyAndEdit(Program):
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
         """Verify and edit each sentence of the reasoning, and answer from the result."""
         verified = run_parallel([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
-        for one in verified:
-            changed = normalise(one.edited) != normalise(one.sentence)
-            fields = {"answer": one.edited, "source": "corrected" if changed else "lm", "passage": one.passage}
-            node = tree.grow(node, round=2, query=one.query, **fields)
-        edited = [one.edited for one in verified]
+        for result in verified:
+            changed = normalise(result.edited) != normalise(result.sentence)
+            fields = {"answer": result.edited, "source": "corrected" if changed else "lm", "passage": result.passage}
+            node = tree.grow(node, round=2, query=result.query, **fields)
+        edited = [result.edited for result in verified]
         inputs = dict[str, Any](question=tree.question, answer_style=answer_style, thoughts=edited)
         answer = call(self.thoughts_answer, **inputs).answer
         references = passages_of(verified)
         number = numbers_of(references)
         content = " ".join(
-            f"{one.edited} [{number[one.passage.id]}]" if one.passage else one.edited for one in verified
+            f"{result.edited} [{number[result.passage.id]}]" if result.passage else result.edited for result in verified
         )
         content, references = settle_marks(content, references, supported_by(tree.question))
-        return answered(tree, answer, content, references, passages=distinct([one.found for one in verified]))
+        return answered(tree, answer, content, references, passages=distinct([result.found for result in verified]))

@@ -16,7 +16,7 @@ from ..streams import Writing
 
 
 class CitedAnswer(NamedTuple):
-    """An answer, its final content with its references, and whether the LM does not say that it guesses."""
+    """An answer, its final content with the references, and whether the LM is sure: it does not say that it guesses."""
 
     answer: str
     content: str
@@ -37,7 +37,8 @@ def cited_answer(
 
     A mark that its passage does not support is taken out; such a reply is no demonstration. The passages are shown if
     the predictor's signature has them. ``config`` has options of the LM for this call, such as a temperature;
-    ``belongs`` tells whether a fragment may cite a passage; where None, their words do. ``kind`` is that of the step.
+    ``belongs`` tells whether a fragment may cite a passage; if it is None, their words tell. ``kind`` is noted on the
+    reply.
     """
     if "passages" in predict.signature.input_fields:
         inputs["passages"] = numbered(passages)

@@ -12,6 +12,8 @@ from ...metrics import tells, without_marks
 from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle
 from ...signatures.chain_of_query import (
+    CompleteChain,
+    CorrectChain,
     PlanChain,
     PlannedStep,
     PlanSureChain,
@@ -37,12 +39,12 @@ class ChainOfQuery(StepModule):
         self.plan = dspy.Predict(PlanChain)
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
-        """Return the planned chain."""
+        """Return the planned chain; if the LM plans no query, the question is the only one."""
         reply = call(self.plan, question=without_placeholders(question), answer_style=answer_style)
         planned: list[PlannedStep] = reply.planned_chain
         recalls = {"sure" if step.sure else "unsure" if step.recalled else "nothing" for step in planned}
         note(reply, ", ".join(sorted(recalls)))
-        return planned
+        return planned or [PlannedStep(query=without_placeholders(question))]
 
 
 class PublishedChainOfQuery(StepModule):
@@ -64,7 +66,7 @@ class PublishedChainOfQuery(StepModule):
 
 
 class RevisedChain(StepModule):
-    """The chain from a query on that no passage answers."""
+    """The rest of a chain, planned anew from a query that no passage answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,18 +81,18 @@ class RevisedChain(StepModule):
         later: list[Node],
         tried: list[str],
     ) -> list[PlannedStep]:
-        """Return the steps in the place of the node and of those after it; none where the LM has no better ones."""
+        """Return the steps that take the place of the node and the later ones; none if the LM has no better ones."""
         guesses = guessed(solved)
         reply = call(
             self.revise,
             question=without_placeholders(question),
             answer_style=answer_style,
             solved=[
-                SolvedStep(query=one.query, answer=one.answer, sure=bool(one.answer) and one.id not in guesses)
-                for one in solved
+                SolvedStep(query=step.query, answer=step.answer, sure=bool(step.answer) and step.id not in guesses)
+                for step in solved
             ],
             failed_query=node.query,
-            later_queries=[one.template or one.query for one in later],
+            later_queries=[step.template or step.query for step in later],
             tried=tried,
             passages=numbered(list(node.found)),
         )
@@ -99,15 +101,15 @@ class RevisedChain(StepModule):
 
 
 class Continuation(StepModule):
-    """The chain that goes on from a node which was looked up (section 3.2).
+    """The chain from a node on that was looked up (section 3.2, verification and completion).
 
     Args:
-        signature: `CorrectChain` if a passage contradicts the node's answer, `CompleteChain` if it has none.
+        corrects: whether a passage contradicts the node's answer; off, the node has no answer.
     """
 
-    def __init__(self, signature: type[dspy.Signature]) -> None:
+    def __init__(self, *, corrects: bool) -> None:
         super().__init__()
-        self.go_on = dspy.Predict(signature)
+        self.go_on = dspy.Predict(CorrectChain if corrects else CompleteChain)
 
     def forward(
         self,
@@ -147,10 +149,10 @@ class Tracing(StepModule):
     def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> CitedAnswer:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
-        A mark that does not stand at the answer of a step that its passage supports is taken out.
+        A mark is taken out unless it stands at the answer of a step, and its passage supports that answer.
         """
-        told, guesses = without_repeats(path), guessed(path)
-        supported = [node for node in told if node.passage and node.support]
+        nodes, guesses = without_repeats(path), guessed(path)
+        supported = [node for node in nodes if node.passage and node.support]
         passages = passages_of(supported)
         number = numbers_of(passages)
         steps = [
@@ -162,7 +164,7 @@ class Tracing(StepModule):
                 support=node.support,
                 sure=bool(node.answer) and node.id not in guesses,
             )
-            for node in told
+            for node in nodes
         ]
 
         def belongs(fragment: str, passage: Passage) -> bool:
@@ -172,11 +174,11 @@ class Tracing(StepModule):
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
         inputs: dict[str, Any] = {"question": question, "answer_style": answer_style, "steps": steps}
         answer = cited_answer(self.trace, passages, None, belongs, kind, **inputs)
-        return answer._replace(sure=not told or told[-1].id not in guesses)
+        return answer._replace(sure=not nodes or nodes[-1].id not in guesses)
 
 
 def guessed(path: list[Node]) -> set[int]:
-    """Return the ids of the nodes whose answer is a guess, or rests on one: their query holds the answer of a guess."""
+    """Return the ids of the nodes whose answer is a guess, or whose query was filled in with a guess."""
     guesses: set[int] = set()
     for node in path:
         needs = [path[number - 1].id for number in numbers_in(node.template or "") if number <= len(path)]
@@ -191,5 +193,5 @@ def as_steps(nodes: list[Node]) -> list[Step]:
 
 
 def as_planned(steps: list[Step]) -> list[PlannedStep]:
-    """Return steps of which the LM is sure where it answers them."""
+    """Return the steps as a plan: the LM is sure of each answer that it gives."""
     return [PlannedStep(query=step.query, recalled=step.answer, sure=step.answer is not None) for step in steps]

@@ -52,7 +52,7 @@ class Findings:
     Attributes:
         facts: in their order.
         missing: queries; none if no searches are left.
-        answer: the LM's, or what the values that it compares come to.
+        answer: the LM's, corrected by the values that it compares.
         sure: whether the answer is no guess.
     """
 
@@ -63,7 +63,7 @@ class Findings:
 
 
 class EvidenceReading(StepModule):
-    """The facts in passages, their quotes looked up and their values compared."""
+    """Reads the facts in passages, looks up their quotes, and compares their values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class EvidenceReading(StepModule):
         queries: list[str],
         searches_left: int,
     ) -> Findings:
-        """Return what the LM reads in the passages, those of the known facts (of the call before) among them."""
+        """Return what the LM reads in the passages, which include those of the facts known from the call before."""
         numbers = numbers_of(passages)
         reply = call(
             self.read,
@@ -90,30 +90,30 @@ class EvidenceReading(StepModule):
             searches_left=searches_left,
         )
         shown = shown_of(passages, reply)
-        given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
+        listed = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
         proven = {by_value(fact.fact): fact for fact in known if fact.proven}
-        facts = [proven.get(by_value(fact.fact)) or prove(fact, shown, question) for fact in given]
+        facts = [proven.get(by_value(fact.fact)) or prove(fact, shown, question) for fact in listed]
         misquoted = [
             fact.fact
-            for fact, said in zip(facts, given, strict=True)
-            if fact.passage and not fact.proven and quoted_sentences(said.quote, fact.passage.text) is None
+            for fact, claim in zip(facts, listed, strict=True)
+            if fact.passage and not fact.proven and quoted_sentences(claim.quote, fact.passage.text) is None
         ]
         missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
-        told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
-        judged = [Judgement([passage], True) for passage in shown if passage.id in told]
-        pairs = zip(facts, (first_of([said.passage], shown) for said in given), strict=True)
-        sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
+        cited = {fact.passage.id for fact in facts if fact.passage and fact.proven}
+        judged = [Judgement([passage], True) for passage in shown if passage.id in cited]
+        pairs = zip(facts, (first_of([claim.passage], shown) for claim in listed), strict=True)
+        sound = all(fact in known or (fact.passage, fact.proven) == (named, named is not None) for fact, named in pairs)
         note(reply, "asks for more" if missing else "ends", judged, exemplary=sound and not (missing and reply.answer))
         return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 
 def untagged(fact: Fact) -> Fact:
-    """Return a fact without the tag that known facts are shown with: a word-for-word copy may have it."""
+    """Return a fact without the tag that known facts have in the prompt: the LM may copy it."""
     return fact.model_copy(update={"fact": _TAG.sub("", fact.fact).strip()})
 
 
 def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
-    """Return a fact with the passage that its quote proves it by: the one that it names, or else another one."""
+    """Return a fact with the passage that holds its quote and proves it: the one that it names, or else another one."""
     named = first_of([fact.passage], passages)
     for passage in [*([named] if named else []), *passages] if fact.quote else []:
         support = proving_sentences(fact.fact, fact.quote, passage.title, passage.text, question)
@@ -123,12 +123,12 @@ def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
 
 
 def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> str:
-    """Return the answer, or what the compared values make of it if they stand in the sentences that prove the facts."""
+    """Return the answer, corrected by a comparison of values if these stand in the sentences that prove the facts."""
     comparison = read_comparison(compared)
     supports = [fact.support for fact in facts if fact.support]
-    values = [end for one in comparison.of for end in one.ends] if comparison else []
-    told = all(any(stands_in(support, value) for support in supports) for value in values)
-    return settle(answer, comparison) if comparison and told else answer
+    values = [end for thing in comparison.of for end in thing.ends] if comparison else []
+    all_stand = all(any(stands_in(support, value) for support in supports) for value in values)
+    return settle(answer, comparison) if comparison and all_stand else answer
 
 
 def _told(fact: ReadFact, numbers: dict[str, int]) -> str:

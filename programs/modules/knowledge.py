@@ -62,10 +62,10 @@ class QueryBlending(StepModule):
     def drafted(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage]
     ) -> tuple[CitedAnswer | None, str, str]:
-        """Return the answer, if the passages tell all its facts and name it, and two queries for what they lack.
+        """Return the answer, if the passages name it and tell all its facts, and two queries for what they lack.
 
-        Both hold the facts that are told, the external one also questions for the others, the internal one what is
-        recalled of them; if that is nothing, both are the same. Guesses stand in neither.
+        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts, the
+        internal one what the LM recalls of them. If it recalls nothing, both are the same. Neither holds guesses.
         """
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
         answer = supported_answer(reply.supported_answer, answer_style)
@@ -96,9 +96,10 @@ class QueryBlending(StepModule):
 
 
 def content_of(draft: str | None, answer: str = "", guesses: bool = True) -> str:
-    """Return the facts of a draft, to search with, its guesses if wanted, and the answer where they do not hold it.
+    """Return a draft as a text to search with: its facts, its guesses if wanted, and the answer if these lack it.
 
-    What the draft says that it does not know only finds passages about not knowing; so does "the answer is".
+    Sentences that say what is not known, or that begin with "the answer is", are left out: they would find passages
+    about not knowing.
     """
     told = (text_or_none(_UNTOLD.sub("", sentence.replace("’", "'"))) for sentence in sentences(draft or ""))
     facts = (fact for fact in told if fact and not _CONCLUSION.match(fact))

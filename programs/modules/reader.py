@@ -44,7 +44,7 @@ class LMReader(StepModule):
 
 
 class Read(StepModule):
-    """A look of a trained reader at a passage, as DSPy's callbacks know a step: it has its span in a trace."""
+    """Shows a trained reader to DSPy's callbacks as a module: it then has a span in a trace."""
 
     def __init__(self, reader: Reader):
         super().__init__()

@@ -87,7 +87,7 @@ class PathReview(StepModule):
         kind = "reject after facts" if action == "reject" and review.thoughts else action
         judgements = [_judgement(review, passages, reply, last=self.judges_last)]
         note(reply, kind, judgements, exemplary=(query is None) == supported)
-        if query is not None and query.casefold() in {one.casefold() for one in tried}:
+        if query is not None and query.casefold() in {earlier.casefold() for earlier in tried}:
             query = None
         return ReviewOutcome(review, action, answer, query, text_or_none(reply.guess))
 
@@ -140,15 +140,15 @@ class EvidenceFusion(StepModule):
         number, inputs = numbers_of(passages), dict[str, Any](question=question, answer_style=answer_style)
         if "assertions" in self.fuse.signature.input_fields:
             inputs["assertions"] = [
-                _assertion(one, [number[passage.id] for passage in one.passages]) for one in evidence
+                _assertion(piece, [number[passage.id] for passage in piece.passages]) for piece in evidence
             ]
         return cited_answer(self.fuse, passages, **inputs)
 
 
 def told_by(piece: Evidence, question: str) -> CitedAnswer | None:
     """Return the answer of one piece of evidence, told by its facts with their marks; None where no mark holds."""
-    told = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
-    content, references = settle_marks(told, list(piece.passages), supported_by(question))
+    content = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
+    content, references = settle_marks(content, list(piece.passages), supported_by(question))
     return CitedAnswer(piece.answer, content, references) if references else None
 
 
@@ -166,9 +166,9 @@ def _judgement(review: Review, passages: list[Passage], reply: dspy.Prediction, 
 
 def supported_answer(answer: str | None, style: AnswerStyle) -> str | None:
     """Return what a path answers; None if nothing, as where a claim's path says that it is not enough."""
-    said = without_marks(answer or "")
-    says_open = style in ("label", "two-label") and read_label(said) == "NOT ENOUGH INFO"
-    return None if says_open else text_or_none(said)
+    text = without_marks(answer or "")
+    says_open = style in ("label", "two-label") and read_label(text) == "NOT ENOUGH INFO"
+    return None if says_open else text_or_none(text)
 
 
 def action_of(relevant: bool, supported: bool, answer: str | None) -> Action:

@@ -21,7 +21,7 @@ _CALL = re.compile(r"\[Search\(((?:[^()\]→]|\([^()\]→]*\)?)*)", re.IGNORECAS
 
 
 class NextThought(StepModule):
-    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
+    """Writes the next sentence of the reasoning (IRCoT). Of a reply with more sentences, only the first counts."""
 
     def __init__(self, signature: type[dspy.Signature] = WriteNextThought) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class NextThought(StepModule):
 
 
 class NextPiece(StepModule):
-    """The next piece of a text, up to where it calls for a search (Toolformer, Search-o1)."""
+    """Writes the next piece of a text, up to where it calls for a search (Toolformer, Search-o1)."""
 
     def __init__(self, signature: type[dspy.Signature] = WriteOrSearch) -> None:
         super().__init__()
@@ -58,14 +58,14 @@ class NextPiece(StepModule):
 
 
 def search_in_text(query: str, result: str) -> str:
-    """Return a search and what it told as a text shows them."""
+    """Return a search and its result as they stand in a text."""
     return f"[Search({query}) → {result}]"
 
 
 def up_to_search(text: str) -> tuple[str, str | None]:
-    """Return a text up to where it writes a search into itself, as `search_in_text` does, and the query, if any.
+    """Return the text before the first search that the LM wrote into it, and that search's query, if there is one.
 
-    What stands behind it would be taken for what a search told, but the LM made it up.
+    The result that follows such a search is made up: nothing was searched for.
     """
     called = _CALL.search(text)
     return (text[: called.start()].rstrip(), query_or_none(called[1])) if called else (text, None)

@@ -10,9 +10,10 @@ from ...lm.spent import other_callbacks
 
 
 class StepModule(dspy.Module):
-    """A step of a program, of which DSPy's callbacks hear, such as MLflow's, if there are any but the account.
+    """A step of a program that asks the LM, such as planning a chain.
 
-    The account counts LM calls alone, and DSPy takes a tenth of a millisecond to tell it of a module.
+    DSPy's callbacks, such as MLflow's, hear of it. If there is none but the account's, which counts LM calls alone,
+    DSPy's own call is left out: it takes a tenth of a millisecond.
     """
 
     def __call__(self, *given: Any, **named: Any) -> Any:

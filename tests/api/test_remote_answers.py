@@ -11,7 +11,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation import OutOfBudgetError, RunPolicy, evaluate, read_records
 from questree.evaluation.run import answer
 from questree.experiment import Experiment
-from questree.lm.spent import ACCOUNT
+from questree.lm.scope import scoped
 from questree.optimize import load, save
 from questree.remote_answers import Answering, RemoteAnswerers
 from questree.retrieval.indexes.cluster import ClusterError, WorkerLostError
@@ -28,7 +28,7 @@ class Here:
         return content
 
     def do(self, *job):
-        return dspy.context(callbacks=[], **{ACCOUNT: None})(self.work)(*job)
+        return scoped({"callbacks": []}, account=None)(self.work)(*job)
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_an_index_and_code_that_are_not_on_the_worker_are_named(index, workplace
     ("reply", "said"),
     [
         (b"nothing", "no record"),
-        (b'{"record": {"id": "x", "question": "x"}, "exchanges": [], "more": 1}', "no record"),
-        (b'{"record": {"id": "x", "question": "x"}, "exchanges": []}', "answered 'x' when asked"),
+        (b'[{"id": "x", "question": "x"}, [], 1]', "no record"),
+        (b'[{"id": "x", "question": "x"}, []]', "answered 'x' when asked"),
     ],
 )
 def test_what_comes_back_is_checked_before_it_is_kept(reply, said, workplace, experiment):

@@ -45,7 +45,7 @@ def answered(id: str, score: float, *sources: str, hops: int | None = None, fail
     return Record(
         id=id,
         question=f"question {id}?",
-        answers=("gold",),
+        gold_answers=("gold",),
         tree=tree,
         sources=sources,
         rounds=len(tree.nodes) if tree else 0,
@@ -222,7 +222,7 @@ NORWAY = Passage(id="2", title="Oslo", text="It is the capital of Norway.")
 
 
 def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,), score: float = 1.0) -> Record:
-    fields = {"references": references, "scores": {"em": score}, "extras": {"rests_on": rests_on}}
+    fields = {"references": references, "scores": {"em": score}, "rests_on": rests_on}
     return Record(id=answer, question="?", answer=answer, **fields)
 
 

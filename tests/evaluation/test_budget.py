@@ -11,7 +11,7 @@ from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.call import call
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.lm.spent import Spent
 
 

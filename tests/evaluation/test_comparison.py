@@ -9,13 +9,13 @@ from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.records import COLUMNS, checked_metrics
 from questree.evaluation.repeats import repeat
 from questree.evaluation.run import evaluate
+from questree.evaluation.scoring import COLUMNS, checked_metrics
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
-from questree.lm.policy import GivenUpError, OutOfBudgetError
+from questree.lm.limits import GivenUpError, OutOfBudgetError
 from questree.programs import SearChain, SearChainSettings, build
 from questree.programs.baselines.memory import Direct
 from questree.programs.composed import Lesson, NearestDemonstrations

@@ -16,11 +16,12 @@ from questree.evaluation.comparison.plots import dot_rows, scatter
 from questree.evaluation.comparison.published import published
 from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
-from questree.evaluation.records import Cited, Record
+from questree.evaluation.records import Record
 from questree.lm.failure import Failure
 from questree.lm.spent import Spent
 from questree.metrics import Interval
 from questree.programs import ReasoningTree
+from questree.retrieval import Passage
 
 HOSTILE = '<script>alert(1)</script>|&"'
 
@@ -37,7 +38,7 @@ def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, cached=0, name="c
             tree=tree,
             rounds=rounds,
             scores={name: score, "f1": score / 2},
-            passages=() if recall is None else (Cited(id="p"),),
+            passages=() if recall is None else (Passage(id="p", text="a"),),
             retrieval={"recall@5": recall or 0.0, "recall@all": 1.0},
             failure=Failure(cause="timeout", message="m") if n < failed else None,
             spent=Spent(calls=n + 1, words_in=100, words_out=10, cost=cost, cached=cached),

@@ -54,7 +54,11 @@ def test_other_gold_answers_score_what_was_answered_and_ask_nothing(tmp_path, ca
     assert found.scores["f1"].mean == 1.0
     assert "changed since: 1. They are scored again." in caplog.text
     stored = {record.id: record for record in read_records(tmp_path)}
-    assert (stored["b"].answers, stored["b"].hops, stored["b"].retrieval["title recall@all"]) == (("wrong",), 3, 0.0)
+    assert (stored["b"].gold_answers, stored["b"].hops, stored["b"].retrieval["title recall@all"]) == (
+        ("wrong",),
+        3,
+        0.0,
+    )
     assert stored["a"].retrieval["title recall@all"] == 0.5
     assert stored["b"].scores == {"right": 1.0, "f1": 1.0}
     lines = kept(tmp_path)
@@ -85,8 +89,8 @@ def test_what_was_retrieved_before_a_filter_is_scored_again_as_well(tmp_path):
 
 
 def test_runs_of_different_questions_under_one_id_are_not_paired():
-    first = Record(id="a", question="q", answers=("x",), scores={"f1": 1.0})
-    for second in (first.model_copy(update={"question": "p"}), first.model_copy(update={"answers": ("y",)})):
+    first = Record(id="a", question="q", gold_answers=("x",), scores={"f1": 1.0})
+    for second in (first.model_copy(update={"question": "p"}), first.model_copy(update={"gold_answers": ("y",)})):
         with pytest.raises(QuestreeError, match="Question 'a' was changed between these runs"):
             misled_by_retrieval([first], [second], "f1")
 
@@ -100,7 +104,7 @@ def test_a_compilation_does_not_go_on_with_other_training_questions(mini, tmp_pa
     train, dev = mini.train[:4], mini.dev[:2]
     compiled(train, dev)
     corrected = [*dev[:-1], dspy.Example(**{**dev[-1], "answers": ["something else"]}).with_inputs(*dev[-1].inputs())]
-    assert compiled(train, corrected).after.records[-1].answers == ("something else",)
+    assert compiled(train, corrected).after.records[-1].gold_answers == ("something else",)
     other = dspy.Example(**{**train[0], "answer": "something else"}).with_inputs(*train[0].inputs())
     with pytest.raises(QuestreeError, match="holds another run: training questions was"):
         compiled([other, *train[1:]], dev)

@@ -10,7 +10,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.kept_run import check_same
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
 from questree.programs.program import answered
 from questree.retrieval import Passage

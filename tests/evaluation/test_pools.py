@@ -12,7 +12,7 @@ from tiny_world import QUESTIONS, SURE, TitleRetriever
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.stored_runs import read_records
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 from questree.programs import build
 from questree.simulate import Traits, simulated_lm

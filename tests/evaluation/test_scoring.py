@@ -11,11 +11,13 @@ from run_files import change, rows
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.kept_run import begin
-from questree.evaluation.records import MetricError, Record, example_of, retrieval_scores, score
+from questree.evaluation.records import Record
+from questree.evaluation.retrieval_measures import retrieval_scores
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
+from questree.evaluation.scoring import MetricError, score
 from questree.evaluation.stored_runs import read_records
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
 from questree.metrics import metric
 from questree.programs.program import answered
@@ -105,10 +107,10 @@ def test_lists_and_absent_answers_are_scored_and_stored_with_their_gold(tmp_path
     assert [record.scores["by-style"] for record in found.records] == [1.0, pytest.approx(2 / 3), 0.0]
     [_, stored, none] = read_records(tmp_path)
     assert (stored.needed, stored.gold_answer) == ((("Ann Lee", "Ann"), ("Bo Ek",)), "Ann Lee; Bo Ek")
-    assert (none.answers, none.gold_answer) == ((), "")
+    assert (none.gold_answers, none.gold_answer) == ((), "")
     again = evaluate(Silent(), [RIGHT, listed, absent], metric("list-recall"), out=tmp_path)
     assert [record.scores["list-recall"] for record in again.records] == [1.0, 0.5, 0.0]
-    assert example_of(stored).needed == [["Ann Lee", "Ann"], ["Bo Ek"]]
+    assert stored.example.needed == [["Ann Lee", "Ann"], ["Bo Ek"]]
 
 
 def test_every_item_of_a_list_has_to_stand_in_what_was_found():
@@ -154,7 +156,7 @@ def test_a_stored_answer_scores_as_a_fresh_one(mini, tmp_path):
     assert refusing.engine.requests == []
     assert [one.scores for one in stored.records] == [one.scores for one in fresh.records]
     for record in read_records(tmp_path):
-        assert metric("by-style")(record, record.prediction) == record.scores["by-style"]
+        assert metric("by-style")(record.example, record.prediction) == record.scores["by-style"]
 
 
 def test_a_metric_sees_all_that_the_program_said(tmp_path):

@@ -114,7 +114,9 @@ def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(compil
         (one["expected_response"], one["answers"], one["by-style"])
         for one in ({each.name: each.value for each in trace.info.assessments} for trace in traces)
     )
-    assert told == sorted((one.answers[0], list(one.answers), one.scores["by-style"]) for one in scored(compiled))
+    assert told == sorted(
+        (one.gold_answers[0], list(one.gold_answers), one.scores["by-style"]) for one in scored(compiled)
+    )
     score = next(each for each in traces[0].info.assessments if each.name == "by-style")
     assert (score.source.source_type, score.source.source_id) == ("CODE", "questree")
     assert score.metadata["simulated"] == "true"

@@ -54,7 +54,7 @@ def record(text: str, failed: bool = False) -> Record:
     return Record(
         id=text,
         question=text,
-        answers=(text,),
+        gold_answers=(text,),
         answer=text,
         final_content=text,
         references=(Passage(id=text, title=text, text=text),),

@@ -14,7 +14,7 @@ from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 from questree.optimize import load, save
 from questree.programs import build

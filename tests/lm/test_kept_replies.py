@@ -58,6 +58,21 @@ def test_a_server_is_not_answered_for_by_another_with_the_same_model(kept, tmp_p
     assert cached == [0, 0, 1]
 
 
+class OwnCache(dspy.clients.Cache):
+    """A cache of the user's."""
+
+
+def test_a_reply_of_a_cache_of_the_users_costs_nothing(tmp_path, monkeypatch):
+    own = OwnCache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=str(tmp_path))
+    monkeypatch.setattr(dspy, "cache", own)
+    engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
+    with dspy.context(lm=dspy.LM("simulated/kept", engine=engine), adapter=None):
+        spent = [build("direct", {})(question=QUESTIONS[0].question).spent for _ in range(2)]
+    assert [one.cached for one in spent] == [0, 1]
+    assert spent[0].tokens_in > 0 == spent[1].tokens_in
+    assert isinstance(dspy.cache, OwnCache)
+
+
 def test_a_reply_that_was_changed_is_not_used(kept, tmp_path, caplog):
     draw = random.Random(5)
     with rows(tmp_path) as database:

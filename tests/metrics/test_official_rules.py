@@ -19,7 +19,7 @@ import dspy
 import pytest
 
 from questree.data.question_files import read_questions
-from questree.evaluation.records import retrieval_scores
+from questree.evaluation.retrieval_measures import retrieval_scores
 from questree.metrics import cover_exact_match, exact_match, f1, metric, rouge_l
 from questree.metrics.supporting_facts import fact_scores
 from questree.retrieval import Passage

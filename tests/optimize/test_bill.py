@@ -13,7 +13,7 @@ from run_files import rows
 
 from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import reading
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.lm.spent import Spent
 from questree.optimize import optimizer
 from questree.optimize.budget import BudgetSpentError, LMBill

@@ -12,11 +12,11 @@ from fakes import FunctionEngine
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import writing
+from questree.evaluation.scoring import MetricError
 from questree.evaluation.tracking import Tracking
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
 from questree.metrics import metric
 from questree.optimize import Examples, Optimizer, load, optimizer
@@ -273,7 +273,7 @@ def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini,
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):
     dead = dspy.LM("openai/x", api_base="http://127.0.0.1:9/v1", api_key="none", num_retries=0, cache=False)
-    told, policy = [], RunPolicy(hopeless_after=2)
+    told, policy = [], RunPolicy(give_up_after=2)
     with dspy.context(lm=dead), pytest.raises(QuestreeError, match="Check the LM"):
         mini.compiled(None, policy=policy, on_progress=told.append)
     assert {progress.stage for progress in told} == {"before"}

@@ -31,6 +31,7 @@ from questree.optimize.demonstrations.lessons import states
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 from questree.programs.prompts import rendered_prompts
+from questree.signatures import made_of, question_field
 from questree.signatures.evidence import Fact, ReadEvidence
 from questree.signatures.knowledge import AnswerWithKnowledge
 
@@ -173,6 +174,25 @@ def test_an_annotated_answer_cites_its_sentences_and_concludes(mini):
     for fact in lesson.facts:
         number = next(n for n, row in enumerate(fields["passages"], start=1) if fact.passage.text in row)
         assert f"{fact.passage.text.rstrip('.')} [{number}]." in fields["final_content"]
+
+
+class OwnPlan(dspy.Signature):
+    """Plan."""
+
+    question: str = question_field()
+    plan: list[str] = made_of("the plan", dspy.OutputField())
+
+
+def test_a_field_of_an_own_prompt_says_what_annotations_show_of_it_and_no_prompt_or_state_holds_that(mini):
+    lesson = lesson_of(mini, 0)
+    shown = {"question": lesson.question, "plan": [*lesson.plan]}
+    assert demonstrate(OwnPlan, lesson) == [("", shown)]
+    assert demonstrate(OwnPlan.with_instructions("Plan anew."), lesson) == [("", shown)]
+    assert demonstrate(OwnPlan.append("doubts", dspy.OutputField(), str), lesson) == []  # no annotation holds them
+    assert demonstrate(OwnPlan.delete("plan").append("plan", dspy.OutputField(), list[str]), lesson) == []
+    asked = [dspy.ChatAdapter().format(OwnPlan, [], {"question": "Why?"}), OwnPlan.dump_state()]
+    assert "made_of" not in str(asked)
+    assert "the plan" not in str(asked)
 
 
 def test_an_annotated_reading_quotes_each_sentence_and_asks_for_nothing(mini):

@@ -1,25 +1,23 @@
-import operator
+import inspect
+import logging
+import sys
 import threading
 from unittest.mock import Mock
 
 import dspy
 import pytest
-from dspy.clients import execution
-from dspy.teleprompt import bootstrap
-from dspy.utils.parallelizer import ParallelExecutor
 from run_files import rows
-from tqdm import tqdm
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import TrackedRun
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import shown_demonstrations
 from questree.optimize import OPTIMIZERS, load, optimizer
-from questree.optimize.optimizers import dspy_changes
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
 from questree.optimize.optimizers.few_shot import BootstrapRandomSearch
-from questree.optimize.optimizers.proposals import proposals_with_care
+from questree.optimize.optimizers.gepa import reflecting
+from questree.optimize.optimizers.scores import only_errors
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
@@ -91,13 +89,8 @@ def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
 
 
 @pytest.mark.parametrize(("temperature", "reflects_at"), [(0.0, 1.0), (0.5, 0.5), (None, None)])
-def test_gepa_reflects_above_temperature_0(monkeypatch, temperature, reflects_at):
-    given = {}
-    monkeypatch.setattr(dspy, "GEPA", lambda **settings: given.update(settings) or Mock())
-    job = Job(Verdicts(lambda example, prediction, trace=None: True), [], [])
-    with dspy.context(lm=dspy.LM("openai/m", temperature=temperature)):
-        optimizer("gepa").make(build("direct", {}), job)
-    assert given["reflection_lm"].kwargs["temperature"] == reflects_at
+def test_gepa_reflects_above_temperature_0(temperature, reflects_at):
+    assert reflecting(dspy.LM("openai/m", temperature=temperature)).kwargs["temperature"] == reflects_at
 
 
 def test_the_seed_decides(mini):
@@ -141,8 +134,8 @@ def test_the_members_of_an_ensemble_differ_in_what_their_prompts_show(mini, monk
     bare, rows, shows = programs = [mini.program() for _ in range(3)]
     rows.predictors()[0].demos = [dspy.Example(question="Who?")]  # no prompt shows it: a field is missing
     shows.predictors()[0].demos = [dspy.Example(question="Who?", answer_style="a name", planned_chain=[])]
-    found = Mock(candidate_programs=[{"program": one} for one in programs])
-    monkeypatch.setattr(BootstrapRandomSearch, "make", lambda *given: found)
+    found = [(100.0, program) for program in programs]
+    monkeypatch.setattr(BootstrapRandomSearch, "search", lambda *given: found)
     assert optimizer("ensemble").make(mini.program(), Mock()).members == [bare, shows]
 
 
@@ -227,7 +220,7 @@ def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
     assert prediction.failure.cause == "question"
 
 
-@pytest.mark.parametrize("name", ["mipro", "copro"])
+@pytest.mark.parametrize("name", ["bootstrap-few-shot", "bootstrap-random-search", "mipro", "simba", "gepa", "copro"])
 def test_compiling_prints_nothing(mini, capfd, name):
     chosen = small(name)
     own = {} if "prompt_lm" in chosen.unused else {"prompt_lm": dspy.settings.lm.copy()}
@@ -236,27 +229,57 @@ def test_compiling_prints_nothing(mini, capfd, name):
     assert (captured.out, captured.err) == ("", "")
 
 
-def replaced_in_dspy():
-    made = [vars(kind)["__init__"] for kind in (tqdm, ParallelExecutor)]
-    return [*made, vars(bootstrap).get("print"), execution._delay, dspy.Predict.forward]
+LIBRARIES = ("dspy", "gepa", "httpx", "litellm", "mlflow", "optuna", "tqdm")
 
 
-def test_what_is_changed_in_dspy_is_restored_also_after_two_compilations_at_the_same_time(monkeypatch):
-    waits, ended = threading.Event(), threading.Event()
-    monkeypatch.setattr(dspy_changes.logger, "warning", lambda *words: waits.set())
+def parts_of_libraries():
+    """What modules and classes of other libraries hold under which names."""
+    modules = [one for name, one in [*sys.modules.items()] if one and name.split(".")[0] in LIBRARIES]
+    classes = {part for one in modules for part in [*vars(one).values()] if inspect.isclass(part)}
+    holders = [*modules, *(one for one in classes if str(one.__module__).split(".")[0] in LIBRARIES)]
+    return {
+        (id(holder), name): part
+        for holder in holders
+        for name, part in [*vars(holder).items()]
+        if callable(part) or isinstance(part, (classmethod, staticmethod, property))
+    }
 
-    def second():
-        with dspy_changes.changed_dspy():
-            assert ended.is_set()
 
-    before, other = replaced_in_dspy(), threading.Thread(target=second)
-    with dspy_changes.changed_dspy(), proposals_with_care("mipro"):
+@pytest.mark.parametrize("name", SMALL)
+def test_nothing_of_another_library_is_replaced_while_an_optimizer_works(name, mini):
+    optimizer("mipro").check(build("direct", {}), None)  # the libraries are there
+    before, found = {}, set()
+
+    def look(example, prediction, trace=None):
+        found.update(key for key, part in parts_of_libraries().items() if before.get(key, part) is not part)
+        return True
+
+    def told(progress):
+        before.update({} if before else parts_of_libraries())
+
+    mini.compiled(small(name), train=6, dev=1, metric=look, on_progress=told)
+    assert before
+    assert not found
+
+
+def test_libraries_log_errors_alone_until_the_last_of_two_optimizers_has_ended():
+    def level():
+        return logging.getLogger("dspy").level
+
+    def work():
+        with only_errors():
+            entered.set()
+            assert leave.wait(20)
+
+    before, entered, leave = level(), threading.Event(), threading.Event()
+    other = threading.Thread(target=work)
+    with only_errors():
         other.start()
-        assert waits.wait(20)
-        assert not any(map(operator.is_, before, replaced_in_dspy()))
-        ended.set()
+        assert entered.wait(20)
+    assert level() == logging.ERROR
+    leave.set()
     other.join(20)
-    assert all(map(operator.is_, before, replaced_in_dspy()))
+    assert level() == before != logging.ERROR
 
 
 def test_only_complete_demonstrations_are_kept_and_shown(mini, tmp_path):

@@ -9,7 +9,7 @@ from fakes import ScriptedEngine
 
 from questree.common.errors import QuestreeError
 from questree.optimize import optimizer
-from questree.optimize.optimizers import instructions
+from questree.optimize.optimizers import instructions, simba
 from questree.programs import build
 from questree.signatures.chain_of_query import PlannedStep
 
@@ -105,8 +105,7 @@ def test_simba_is_shown_steps_and_not_their_kinds(mini, monkeypatch):
         shown.extend(bucket)
         return False
 
-    monkeypatch.setattr(instructions, "append_a_rule", append)
-    monkeypatch.setattr(dspy.teleprompt.simba, "append_a_rule", append)
+    monkeypatch.setattr(simba, "append_a_rule", append)
     mini.compiled(optimizer("simba", batch_size=8, steps=1), train=16, dev=2)
     assert shown
     assert json.loads(json.dumps([[*map(dict, step[1:])] for run in shown for step in run["trace"]]))

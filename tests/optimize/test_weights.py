@@ -17,7 +17,7 @@ from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.optimize import load, optimizer, trainings
 from questree.optimize.compilation import _track
 

@@ -65,7 +65,7 @@ def test_a_capsule_has_the_figures_of_its_folder(runs, workplace, questree):
     assert ShownRuns([workplace / "study.capsule"]).compared == ShownRuns([runs]).compared
 
 
-@pytest.mark.parametrize("changed", [{"question": "Who else?"}, {"answers": ["another"]}])
+@pytest.mark.parametrize("changed", [{"question": "Who else?"}, {"gold_answers": ["another"]}])
 def test_a_question_that_was_changed_between_runs_is_not_paired(runs, changed):
     [(id, record)] = rows(
         runs, "SELECT id, record FROM questions JOIN run ON run = number WHERE name = 'direct' LIMIT 1"

@@ -70,7 +70,7 @@ def test_two_runs_of_one_method_are_not_called_two(tmp_path):
     for place, program in enumerate(("searchain", "searchain", "react")):
         tree = ReasoningTree(question="Who?")
         tree.grow(None, query=f"Query {place}", answer="a", source="completed")
-        record = Record(id="q", question="Who?", answers=("a",), answer="a", scores={"em": 1.0}, tree=tree)
+        record = Record(id="q", question="Who?", gold_answers=("a",), answer="a", scores={"em": 1.0}, tree=tree)
         keep(tmp_path, [record], f"{program}-{place}", program=program)
     study = Study(ShownRuns([tmp_path]))
     assert "One method, twice: they ask nothing in common." in (study.page("question-1.html") or "")
@@ -109,7 +109,7 @@ def test_no_text_becomes_markup(tmp_path):
     tree = ReasoningTree(question=EVIL)
     tree.grow(None, query=EVIL, answer=EVIL, source="corrected", passage=passage, round=1)
     record = Record(
-        id=EVIL, question=EVIL, answers=(EVIL,), answer=EVIL, final_content=f"{EVIL} [1].", references=(passage,),
+        id=EVIL, question=EVIL, gold_answers=(EVIL,), answer=EVIL, final_content=f"{EVIL} [1].", references=(passage,),
         tree=tree, scores={"em": 0.0},
     )  # fmt: skip
     prompt = {"messages": [["system", EVIL], ["user", EVIL], ["assistant", EVIL], ["user", EVIL]]}
@@ -129,7 +129,7 @@ def test_a_deep_tree_is_drawn(tmp_path):
     tree, node = ReasoningTree(question="?"), None
     for _ in range(1100):  # Python goes 1000 calls deep
         node = tree.grow(node, query="deeper")
-    record = Record(id="q", question="?", answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
+    record = Record(id="q", question="?", gold_answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
     study = Study(ShownRuns([keep(tmp_path, [record])]))
     for name in ("question-1.html", "question-1-1.html"):
         page = study.page(name) or ""

@@ -7,7 +7,7 @@ import pytest
 
 from questree.data import load_task
 from questree.programs import ReasoningTree, answered
-from questree.programs.basis import Standing, basis, standing_of, state_of
+from questree.programs.basis import Standing, basis, node_state, standing_of
 from questree.retrieval import Passage
 
 IKEA = Passage(id="1", title="IKEA", text="IKEA was founded in Sweden.")
@@ -53,13 +53,13 @@ GUESSED = {"answer": "Sweden", "source": "completed", "found": (SWEDEN,)}
     ],
 )
 def test_a_step(step: dict[str, Any], state: str):
-    assert state_of(grown(step).nodes[0]) == state
+    assert node_state(grown(step).nodes[0]) == state
 
 
 def test_a_correction_tells_what_was_recalled():
     tree = grown({"answer": "Hungary", "source": "lm"})
     new = tree.grow(None, query="Which?", replaces=0, **(READ | {"source": "corrected"}))
-    assert state_of(new, tree) == "corrected by IKEA: the model recalled Hungary"
+    assert node_state(new, tree) == "corrected by IKEA: the model recalled Hungary"
 
 
 @pytest.mark.parametrize(

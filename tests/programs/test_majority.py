@@ -8,8 +8,7 @@ import questree
 from questree.lm import limits
 from questree.lm.episode import Dropped, begin, end
 from questree.lm.failure import CallFailedError
-from questree.lm.limits import check_deadline, limited
-from questree.lm.policy import Limits
+from questree.lm.limits import Limits, check_deadline, limited
 from questree.lm.spent import Spent
 from questree.programs import Program
 from questree.programs.composed import Majority

@@ -10,7 +10,7 @@ from fakes import FoundRetriever, GivingRetriever, ListReader, ListRetriever
 
 from questree.metrics import tells
 from questree.programs import ReasoningTree, SearChainSettings
-from questree.programs.filled_queries import replaced
+from questree.programs.chain_branches import with_answer
 from questree.programs.modules.reader import LMReader
 from questree.programs.modules.verdict import independent_passages, sentence_with
 from questree.programs.tree_views import node_line
@@ -230,7 +230,8 @@ def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(questio
     tree = ReasoningTree(question=question)
     for query in queries:
         tree.grow(None, query=query)
-    assert [replaced(tree, query, old, new) for query in queries] == [told or query for query, told in queries.items()]
+    changed = {query: with_answer(tree, query, old, new) for query in queries}
+    assert changed == {query: told or query for query, told in queries.items()}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import threading
 import time
 from functools import partial
+from itertools import count
 from types import SimpleNamespace
 
 import dspy
@@ -17,10 +18,11 @@ from run_files import rows
 
 from questree import program
 from questree.evaluation.run import evaluate
-from questree.lm.limits import Limits, limited, limits
-from questree.lm.policy import RunPolicy
+from questree.lm.failure import CallFailedError
+from questree.lm.limits import Limits, RunPolicy, limited, limits
 from questree.lm.retries import LONGEST_WAIT, wait_before
-from questree.optimize.optimizers.dspy_changes import changed_dspy
+from questree.optimize.optimizers.proposals import Proposals
+from questree.optimize.optimizers.scores import Scoring
 from questree.retrieval.defences import defended
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever
@@ -124,37 +126,36 @@ def test_a_run_s_policy_holds_for_its_questions_and_is_kept_with_it(scripted, tm
     assert [RunPolicy.model_validate_json(kept) for (kept,) in rows(tmp_path, "SELECT policy FROM run")] == [policy]
 
 
-def slow_in(calls: list[str], ended: threading.Event, item: str) -> str:
-    """The first time that "slow" is asked it takes a while, unless it is asked again meanwhile."""
-    calls.append(item)
-    if item == "slow" and calls.count("slow") == 1:
-        ended.wait(1.5)
-    elif item == "slow":
-        ended.set()
-    else:
-        time.sleep(0.05)
-    return item
+@pytest.mark.parametrize(("kind", "times"), [(dspy.Evaluate, 2), (Scoring, 1)])  # DSPy's own: else nothing is held back
+def test_a_slow_question_is_asked_once_while_a_program_is_compiled(kind, times, monkeypatch):
+    calls, begun, again = list[str](), threading.Event(), threading.Event()
 
+    def answer(question: str) -> dspy.Prediction:
+        """The first time that "slow" is asked it takes a while, unless it is asked again meanwhile."""
+        calls.append(question)
+        if question == "slow" and calls.count("slow") == 1:
+            begun.set()
+            again.wait(1.2)
+        elif question == "slow":
+            again.set()
+        else:
+            begun.wait(5)
+        return dspy.Prediction(answer=question)
 
-def asked_by_dspy() -> list[str]:
-    calls: list[str] = []
-    ParallelExecutor(num_threads=2, disable_progress_bar=True, timeout=0.02).execute(
-        partial(slow_in, calls, threading.Event()), ["slow", "fast"]
-    )
-    return sorted(calls)
-
-
-def test_dspy_asks_a_slow_question_again_but_not_while_it_compiles_for_us():
-    assert asked_by_dspy() == ["fast", "slow", "slow"], "else there is nothing left to hold back"
-    with changed_dspy():
-        assert asked_by_dspy() == ["fast", "slow"]
+    hours = SimpleNamespace(time=partial(next, count(3600, 3600)))  # one passes at each look at the clock
+    monkeypatch.setattr("dspy.utils.parallelizer.time", hours)
+    examples = [dspy.Example(question=name).with_inputs("question") for name in ("slow", "fast")]
+    scoring = kind(devset=examples, metric=lambda example, found: found.answer == "slow", num_threads=2)
+    scored = scoring(answer)
+    assert calls.count("slow") == times
+    assert (scored.score, [result[2] for result in scored.results]) == (50.0, [True, False])
 
 
 def test_what_an_optimizer_asks_itself_waits_within_bounds(behind, monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr("dspy.clients.execution.time", SimpleNamespace(sleep=slept.append))  # others sleep as before
+    monkeypatch.setattr("questree.lm.retries.sleep", slept.append)
     schedule = behind(FAULTS["429 for a day"], num_retries=1)
-    with changed_dspy(), pytest.raises(LMRateLimitError):
-        dspy.settings.lm("propose something")
+    with Proposals().asked(), pytest.raises(CallFailedError, match="rate-limit"):
+        dspy.Predict("question -> answer")(question="Why?")
     assert slept == [LONGEST_WAIT]
     assert schedule.requests == 2

@@ -16,7 +16,7 @@ from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.call import call
 from questree.lm.failure import counting_failures
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.programs import PROGRAMS
 
 MADE_DO_WITH = {"field repeated", "half a character", "no usage", "usage in total"}
@@ -88,7 +88,7 @@ def test_a_retriever_at_fault_gives_its_index_s_passages_or_fails_the_question()
 
 def test_a_run_over_many_questions_adds_up(behind, world, tmp_path):
     schedule = behind(*LM_FAULTS, rate=0.8, seed=7)
-    policy = RunPolicy(concurrency=4, retries=2, timeout=0.4, deadline=30, hopeless_after=1000)
+    policy = RunPolicy(concurrency=4, retries=2, timeout=0.4, deadline=30, give_up_after=1000)
     asked = world.examples[:12]
     found = evaluate(program("oner-cot", retriever=world.retriever), asked, has_answer, out=tmp_path, policy=policy)
     assert found.n == len(asked)

@@ -15,7 +15,7 @@ from questree.evaluation.kept_run import KeptRun
 from questree.evaluation.pools import at_most
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.limits import OutOfBudgetError, RunPolicy
 
 
 def asked(count=6, out=None, **policy):

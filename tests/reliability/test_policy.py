@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from questree.cli import app
 from questree.common.errors import QuestreeError
-from questree.lm.policy import Limits, RunPolicy
+from questree.lm.limits import Limits, RunPolicy
 from questree.parts import Parts
 from questree.settings import RunSettings, run_settings
 
@@ -54,10 +54,10 @@ def test_what_the_user_leaves_open_has_the_policy_s_own_defaults(workplace):
 def test_what_the_user_names_is_the_policy(workplace, monkeypatch):
     (workplace / "questree.toml").write_text("retries = 7\nmax_failures = 0\n")
     monkeypatch.setenv("QUESTREE_DEADLINE", "120")
-    monkeypatch.setenv("QUESTREE_HOPELESS_AFTER", "9")
+    monkeypatch.setenv("QUESTREE_GIVE_UP_AFTER", "9")
     settings = run_settings(window=8192, max_cost=2.5)
     named = {"retries": 7, "deadline": 120, "window": 8192}
-    assert settings.policy == RunPolicy(max_failures=0, hopeless_after=9, max_cost=2.5, **named)
+    assert settings.policy == RunPolicy(max_failures=0, give_up_after=9, max_cost=2.5, **named)
     assert settings.limits == Limits(**named)
 
 

@@ -12,8 +12,7 @@ from questree import program
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
 from questree.lm.failure import counting_failures
-from questree.lm.limits import Limits, limited
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import Limits, RunPolicy, limited
 from questree.lm.spent import counted
 from questree.metrics import metric
 

@@ -237,7 +237,7 @@ def repeats(retriever: Comparing) -> None:
     for query in ("Which sea?", "Which lake?"):
         node = tree.grow(None, query=query, answer="a", source="query", stance="supports")
     program = SearChain(retriever, duplicates=RetrieverDuplicates.of(retriever))
-    program.way(program, tree, "short").shares_verdict(node)
+    program.shares_outcome(tree, node)
 
 
 def likeness(retriever: Comparing) -> None:

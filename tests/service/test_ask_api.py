@@ -19,7 +19,7 @@ from questree.retrieval import build_index
 from questree.retrieval.retriever_names import open_retriever
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
-from questree.service.questions import PendingQuestion
+from questree.service.pending_question import PendingQuestion
 from questree.simulate import simulated_lm
 
 ASKED = {"question": RIVER.question}

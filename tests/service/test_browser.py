@@ -321,7 +321,8 @@ def runs(tmp_path_factory):
             tree = ReasoningTree(question=one["question"])
             tree.grow(None, query=HOSTILE, answer=answer, source="lm")
             about = {"tree": tree, "final_content": answer, "spent": Spent(calls=1, cost=0.1), "hops": len(answer)}
-            records.append(Record(**one, answer=answer, scores={"em": float(answer == "right")}, **about))
+            about |= {"id": one["id"], "question": one["question"], "gold_answers": one["answers"]}
+            records.append(Record(answer=answer, scores={"em": float(answer == "right")}, **about))
         keep(folder, records, name, lm={"name": "simulated/x"}, task="hostile")
     return folder
 

@@ -10,10 +10,13 @@ from tiny_world import RIVER
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run_file import WritableFile
+from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
+from questree.retrieval import Passage
 from questree.service.kept_questions import KeptQuestions
-from questree.service.questions import Ended, PendingQuestion, Service
+from questree.service.pending_question import Ended, PendingQuestion
+from questree.service.questions import Service
 
 
 async def asked(tap, number: int) -> None:
@@ -185,6 +188,17 @@ def test_an_answer_that_cannot_be_written_is_shown_and_its_page_says_so(client, 
 def asked_before(number: int) -> AskedQuestion:
     fields = {"program": "searchain", "answer_style": "short", "asked_at": datetime(2026, 11, 1, tzinfo=timezone.utc)}
     return AskedQuestion(id=f"{number:016}", tree=ReasoningTree(question="?"), state="answered", **fields)
+
+
+def test_a_kept_question_is_read_as_it_was(tmp_path):
+    kept, passage = KeptQuestions(tmp_path), Passage(id="p", title="Vltava", text="Prague lies on it.", score=2.5)
+    said = {"answer": "Vltava", "rests_on": "passages", "final_content": "It is the Vltava [1].", "seconds": 1.5}
+    asked = asked_before(1).model_copy(
+        update={**said, "references": (passage,), "spent": Spent(calls=2), "said": "which?", "about": {"LM": "x"}}
+        | {"trace": "experiments/1/traces/tr-1", "helpful": False, "note": "no", "simulated": True, "not_known": "it"}
+    )
+    kept.keep(asked, [])
+    assert kept.find(asked.id) == asked
 
 
 def test_an_id_that_is_none_is_not_found(tmp_path):

@@ -43,7 +43,9 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(make_service, visit, t
     """As those of two compilations are: each has a ``before`` and an ``after``."""
     for folder in ("first", "second"):
         for stage in ("before", "after"):
-            answer = Record(id="q", question="Who?", answers=("a",), answer=f"{folder} {stage}", scores={"em": 1.0})
+            answer = Record(
+                id="q", question="Who?", gold_answers=("a",), answer=f"{folder} {stage}", scores={"em": 1.0}
+            )
             keep(tmp_path / folder, [answer], stage, program="searchain")
     client = visit(make_service(), runs=[tmp_path])
     listed = client.get("/runs").text
@@ -215,7 +217,7 @@ def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
             first = tree.grow(None, query=id, answer=answer, source="lm")
             tree.grow(first, query="the same", answer="the same", source="lm")
             said = {"answer": answer, "tree": tree, "scores": {"em": float(answer == "right")}, "trace": TRACE}
-            records.append(Record(id=id, question=id, answers=("right",), **said))
+            records.append(Record(id=id, question=id, gold_answers=("right",), **said))
         keep(folder, records, f"run{number}", program=f"p{number}", lm={"name": "simulated/x"})
     study = Study(ShownRuns([folder]), mlflow=mlflow)
     shutil.rmtree(folder)

@@ -11,7 +11,7 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
 from questree.programs import REGISTRY, build
 from questree.retrieval import BM25Retriever, Span

@@ -17,7 +17,7 @@ from questree.evaluation.capsule import pack, replay
 from questree.evaluation.capsule.differences import comparable
 from questree.evaluation.stored_runs import read_records
 from questree.lm import retries
-from questree.lm.policy import RunPolicy
+from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 from questree.programs import PROGRAMS, SearChain, SearChainSettings
 from questree.programs.modules.reranker import LMRerankedRetriever
