@@ -16,7 +16,7 @@ from .settings import read_value
 if TYPE_CHECKING:
     import dspy
 
-    from .evaluation.scoring import ScoreFunction
+    from .evaluation.record_scores import ScoreFunction
     from .programs import Program
 
 logger = logging.getLogger(__name__)

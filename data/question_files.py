@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError, did_you_mean
 from ..common.json_files import check_regular, read_text, written_list
-from ..common.row_files import kind_of, rows_of
 from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
 from .tasks.base import words_id
@@ -96,10 +95,13 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         check_regular(path.stat())
         with path.open("rb") as file:
-            kind = kind_of(path, file.read(1_000).decode("utf-8-sig", "replace"))
-        if kind:
-            yield from enumerate(map(_with_lists, rows_of(path, kind)) if kind == "csv" else rows_of(path, kind), 1)
-            return
+            first = file.read(1_000).decode("utf-8-sig", "replace")
+        if not first.lstrip().startswith("{"):  # what reads other files is loaded for those alone
+            from ..common.row_files import kind_of, rows_of
+
+            if kind := kind_of(path, first):
+                yield from enumerate(map(_with_lists, rows_of(path, kind)) if kind == "csv" else rows_of(path, kind), 1)
+                return
         text = read_text(path)
     except (OSError, ValueError) as error:
         raise QuestreeError(

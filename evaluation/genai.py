@@ -11,7 +11,7 @@ from ..common.errors import QuestreeError
 from ..data import Task, load_task
 from ..metrics import metric as metric_named
 from ..retrieval import Passage
-from .scoring import ScoreFunction, checked_metric, metric_name
+from .record_scores import ScoreFunction, checked_metric, metric_name
 
 if TYPE_CHECKING:
     from mlflow.genai.datasets import EvaluationDataset

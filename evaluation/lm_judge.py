@@ -11,8 +11,8 @@ from ..common.errors import QuestreeError
 from ..lm.call import call
 from ..metrics import Gold, Interval, declined, metric, share_interval
 from ..signatures.answers import JudgeAnswer
+from .record_scores import JUDGE
 from .records import Record
-from .scoring import JUDGE
 
 
 class LMJudge:

@@ -1,7 +1,7 @@
 """The record of a question that was asked: its gold side, its answer, what was found, and its scores.
 
 Asking and scoring are two steps: `record_answer` makes a record of a program's prediction, and
-`questree.evaluation.scoring` scores it.
+`questree.evaluation.record_scores` scores it.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from .comparison.comparison import evaluate_tracked, named_progress, running
 from .evaluation import Evaluation
 from .identity import lms_of
 from .kept_run import begin
+from .record_scores import ScoreFunction, checked_metrics
 from .run import Answerers, Progress
-from .scoring import ScoreFunction, checked_metrics
 from .tracking import OFF, Tracking
 
 _GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature has one of its own

@@ -35,9 +35,7 @@ from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads, at_most
-from .records import Record, check_example, question_id, record_answer, record_error
-from .run_file import writing
-from .scoring import (
+from .record_scores import (
     MetricError,
     ScoreFunction,
     checked_metrics,
@@ -48,6 +46,8 @@ from .scoring import (
     scored_alone,
     up_to_date,
 )
+from .records import Record, check_example, question_id, record_answer, record_error
+from .run_file import writing
 from .traces import about
 
 logger = logging.getLogger(__name__)

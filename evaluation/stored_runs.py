@@ -18,9 +18,9 @@ from ..lm.limits import Limits
 from ..lm.spent import Spent
 from .environment import Environment
 from .evaluation import Evaluation
+from .record_scores import scored_alone
 from .records import Record
 from .run_file import NAME, RunFile, RunFileError, find, reading
-from .scoring import scored_alone
 
 logger = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import lm_facts, versions
 from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
+from ..evaluation.record_scores import MetricError, ScoreFunction, checked_metrics, keeps_scores
 from ..evaluation.run import Answerers, Interrupted, evaluate
 from ..evaluation.run_file import NAME, WritableFile, writing
-from ..evaluation.scoring import MetricError, ScoreFunction, checked_metrics, keeps_scores
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures

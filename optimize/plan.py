@@ -13,10 +13,10 @@ import dspy
 from ..common.errors import QuestreeError
 from ..evaluation.identity import digest, lm_facts, run_identity, versions
 from ..evaluation.kept_run import check_same
+from ..evaluation.record_scores import ScoreFunction, metric_name
 from ..evaluation.records import check_example, plain, question_id
 from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
-from ..evaluation.scoring import ScoreFunction, metric_name
 from ..evaluation.tracking import Tracking
 from ..lm.limits import RunPolicy
 from ..programs import Program

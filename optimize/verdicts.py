@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import dspy
 
 from ..common.text import text_or_none
+from ..evaluation.record_scores import ScoreFunction, metric_name
 from ..evaluation.records import question_id
-from ..evaluation.scoring import ScoreFunction, metric_name
 from ..lm.failure import Failure
 from ..metrics import Metric
 from ..programs.demonstrations import TraceStep, as_found, noted, select_demonstrations

@@ -11,10 +11,9 @@ from ..common.errors import QuestreeError
 from ..common.registry import Registry
 from .adapted import as_retriever
 from .contracts import DuplicateCheck, Reader, Retriever
-from .qdrant.address import QdrantAddress
 
 _JOINT, _LINKED = "+", "linked:"
-_ADDRESSES = ("http:", "https:")
+_ADDRESSES, _QDRANT = ("http:", "https:"), ("qdrant:", "qdrants:")
 
 
 def _made(found: Any) -> Any:
@@ -109,7 +108,9 @@ def named_members(name: str | Path) -> tuple[str, ...]:
 def _member(part: str) -> str:
     if part.startswith(_ADDRESSES):
         return part.rstrip("/")
-    if QdrantAddress.means(part):
+    if part.startswith(_QDRANT):
+        from .qdrant.address import QdrantAddress
+
         return str(QdrantAddress.parse(part))
     if RETRIEVERS.means(part):
         return part
@@ -122,7 +123,7 @@ def _open(member: str) -> Retriever:
         from .serving.client import RemoteRetriever
 
         return RemoteRetriever(member)
-    if QdrantAddress.means(member):
+    if member.startswith(_QDRANT):
         from .qdrant.searcher import QdrantRetriever
 
         return QdrantRetriever(member)

@@ -31,8 +31,8 @@ class ReadEvidence(QuestionInputs):
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc="read before; list again what you need, word for word but for its end. It ends in [2] if passage 2 proves "
-        "it: give passage 2 and no quote. Else in (unproven): recalled, or not in its quote"
+        desc="read before. [2] at the end: passage 2 proves it; (unproven): recalled, or not in its quote. List again "
+        "what you need, in the same words without that end; where it is proven, give passage 2 and no quote"
     )
     passages: list[str] = passages_field("of known facts, and found by the searches")
     queries: list[str] = dspy.InputField(desc="searched for so far")

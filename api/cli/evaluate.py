@@ -30,7 +30,7 @@ def evaluate(
     from ..evaluation import repeat
     from ..evaluation.comparison.comparison import evaluate_tracked
     from ..evaluation.identity import run_identity
-    from ..evaluation.scoring import metric_name
+    from ..evaluation.record_scores import metric_name
     from ..evaluation.stored_runs import stored_runs
     from ..experiment import Experiment
     from .progress import progress_bars

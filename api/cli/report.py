@@ -62,7 +62,7 @@ def print_comparison(comparison: Comparison, *, details: bool = False) -> None:
 def print_agreement(evaluations: Iterable[Evaluation]) -> None:
     """Print how far a judge among the metrics agrees with cover-EM, over all the answers."""
     from ..evaluation.lm_judge import agreement
-    from ..evaluation.scoring import by_judges
+    from ..evaluation.record_scores import by_judges
 
     records = [record for one in evaluations for record in one.records]
     for judge in dict.fromkeys(name for record in records for name in by_judges(record)):

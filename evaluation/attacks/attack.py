@@ -22,9 +22,9 @@ from ..comparison.comparison import ask_each, named_progress, told_of
 from ..evaluation import Evaluation
 from ..identity import lm_facts, lms_facts
 from ..kept_run import begin
+from ..record_scores import ScoreFunction, checked_metrics, metric_name
 from ..run import Progress, evaluate
 from ..run_file import writing
-from ..scoring import ScoreFunction, checked_metrics, metric_name
 from ..tables import Table, flat
 from .plants import Attack, Plant, Writer, plants_for
 from .seeded_retriever import seeded

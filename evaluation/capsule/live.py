@@ -21,10 +21,10 @@ from ..comparison.comparison import named_progress
 from ..evaluation import Paired
 from ..identity import lm_facts
 from ..kept_run import begin
+from ..record_scores import ScoreFunction
 from ..records import Record
 from ..run import Progress, ask_again
 from ..run_file import writing
-from ..scoring import ScoreFunction
 from ..stored_runs import StoredRun, open_runs, steps_of
 from .differences import Difference, step_differences
 from .replay import adapter_of, program_of

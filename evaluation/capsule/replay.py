@@ -16,9 +16,9 @@ from ...lm.limits import Limits, limited
 from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.registry import REGISTRY, build
+from ..record_scores import score
 from ..records import Record
 from ..run import answer
-from ..scoring import score
 from ..stored_runs import StoredRun, open_runs
 from .differences import Difference, answer_differences, step_differences
 from .stand_ins import lm_of, parts_of

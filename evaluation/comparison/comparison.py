@@ -20,9 +20,9 @@ from ..identity import lms_facts, retriever_facts, run_identity
 from ..kept_run import begin
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
+from ..record_scores import ScoreFunction, checked_metrics, metric_name
 from ..run import Answerers, Progress, evaluate
 from ..run_file import WritableFile, writing
-from ..scoring import ScoreFunction, checked_metrics, metric_name
 from ..tracking import OFF, TrackedRun, Tracking
 from .page import as_page
 from .rows import Comparison

@@ -29,11 +29,6 @@ class QdrantAddress:
     server: str = ""
     folder: Path | None = None
 
-    @staticmethod
-    def means(name: str) -> bool:
-        """Return whether a name is meant as such an address."""
-        return name.startswith(tuple(f"{scheme}:" for scheme in _SCHEMES))
-
     @classmethod
     def parse(cls, address: str) -> QdrantAddress:
         """Return what an address says."""

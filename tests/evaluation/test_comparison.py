@@ -9,9 +9,9 @@ from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.record_scores import COLUMNS, checked_metrics
 from questree.evaluation.repeats import repeat
 from questree.evaluation.run import evaluate
-from questree.evaluation.scoring import COLUMNS, checked_metrics
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError

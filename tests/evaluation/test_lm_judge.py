@@ -9,8 +9,8 @@ from parrot import LOST, RIGHT, WRONG, Parrot, example, one_by_one, right
 from questree.common.errors import QuestreeError
 from questree.evaluation import Comparison
 from questree.evaluation.lm_judge import LMJudge, agreement
+from questree.evaluation.record_scores import MetricError
 from questree.evaluation.run import evaluate
-from questree.evaluation.scoring import MetricError
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.limits import OutOfBudgetError
 from questree.metrics import metric

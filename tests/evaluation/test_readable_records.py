@@ -8,8 +8,8 @@ from fakes import ListRetriever
 from parrot import RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.record_scores import MetricError
 from questree.evaluation.run import evaluate
-from questree.evaluation.scoring import MetricError
 from questree.evaluation.stored_runs import read_records
 from questree.lm.spent import Meter, Spent
 from questree.retrieval import Passage

@@ -11,11 +11,11 @@ from run_files import change, rows
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.kept_run import begin
+from questree.evaluation.record_scores import MetricError, score
 from questree.evaluation.records import Record
 from questree.evaluation.retrieval_measures import retrieval_scores
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
-from questree.evaluation.scoring import MetricError, score
 from questree.evaluation.stored_runs import read_records
 from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent

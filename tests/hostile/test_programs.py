@@ -7,8 +7,8 @@ import pytest
 from fakes import GivingRetriever
 from tiny_world import QUESTIONS, SURE
 
+from questree.evaluation.record_scores import score
 from questree.evaluation.records import Record, record_answer
-from questree.evaluation.scoring import score
 from questree.pages import answer_page
 from questree.programs import PROGRAMS, build, takes_retriever
 from questree.programs.tree_views import as_text

@@ -12,9 +12,9 @@ from fakes import FunctionEngine
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.record_scores import MetricError
 from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import writing
-from questree.evaluation.scoring import MetricError
 from questree.evaluation.tracking import Tracking
 from questree.lm.limits import RunPolicy
 from questree.lm.spent import Spent
