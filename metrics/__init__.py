@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
+    from .answer_lists import count_match as count_match
+    from .answer_lists import declined as declined
+    from .answer_lists import declined_rates as declined_rates
+    from .answer_lists import list_scores as list_scores
     from .answer_scores import compared as compared
     from .answer_scores import contains as contains
     from .answer_scores import cover_exact_match as cover_exact_match
@@ -52,11 +56,6 @@ if TYPE_CHECKING:
     from .intervals import mean_interval as mean_interval
     from .intervals import paired_interval as paired_interval
     from .intervals import share_interval as share_interval
-    from .lists import count_match as count_match
-    from .lists import declined as declined
-    from .lists import declined_rates as declined_rates
-    from .lists import forms as forms
-    from .lists import list_scores as list_scores
     from .registry import METRICS as METRICS
     from .registry import REGISTRY as REGISTRY
     from .registry import Gold as Gold
@@ -64,5 +63,6 @@ if TYPE_CHECKING:
     from .registry import metric as metric
     from .registry import metric_for as metric_for
     from .values import by_value as by_value
+    from .values import forms as forms
 
 __getattr__ = lazily(__name__)

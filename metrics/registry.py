@@ -10,6 +10,7 @@ from typing import Any
 
 from ..common.errors import QuestreeError, unknown_name
 from ..common.registry import Registry
+from .answer_lists import count_match, declined, list_scores
 from .answer_scores import (
     cover_exact_match,
     exact_match,
@@ -21,7 +22,6 @@ from .answer_scores import (
     yes_no_accuracy,
 )
 from .found_passages import answer_stands_in, f1_of_names, gold_names, names_as
-from .lists import count_match, declined, list_scores
 from .supporting_facts import claimed_facts, fact_scores, gold_facts
 
 

@@ -78,6 +78,14 @@ def by_value(text: str, joined: bool = False) -> str:
     return " ".join(" ".join(told).split())
 
 
+def forms(text: str) -> frozenset[str]:
+    """Return the forms by which an item is known: two items that share one are the same.
+
+    As exact match has it, case, articles and punctuation do not count; numbers and dates are compared as values.
+    """
+    return frozenset({by_value(text), by_value(text, joined=True)} - {""}) or frozenset({text.strip().casefold()})
+
+
 def same_spelling(text: str) -> str:
     """Return the text with the dashes and apostrophes of a typewriter; a dash between clauses becomes a space."""
     return text.translate(_SPELLINGS)

@@ -8,19 +8,11 @@ from typing import Any
 
 from .claims import items
 from .intervals import Interval, share_interval
-from .values import by_value
+from .values import by_value, forms
 
 Items = Sequence[Sequence[str]]
 """What is needed: each item with its spellings, of which any is right."""
 _NUMBER = re.compile(r"-?\d[\d.]*%?")
-
-
-def forms(text: str) -> frozenset[str]:
-    """Return the forms by which an item is known: two items that share one are the same.
-
-    As exact match has it, case, articles and punctuation do not count; numbers and dates are compared as values.
-    """
-    return frozenset({by_value(text), by_value(text, joined=True)} - {""}) or frozenset({text.strip().casefold()})
 
 
 def parted(answer: str, needed: Items) -> list[str]:
