@@ -25,6 +25,7 @@ _STATES = {  # of judged nodes, and why a branch ended
     "nothing retrieved": "given up: the next search found nothing",
     "out of calls": "given up: no LM calls left",
     "filtered out": "left out: does not help",
+    "not followed": "found, not followed: the chain has as many branches as it may have",
 }
 
 Basis = Literal["passages", "memory", "guess"]
@@ -83,7 +84,7 @@ def node_state(node: Node, tree: ReasoningTree | None = None) -> str:
 
     With its tree, the words also say what the LM recalled before a correction.
     """
-    if node.ended or is_judged(node):
+    if is_judged(node) or node.ended not in (None, "accepted"):
         state = node.ended or node_kind(node)
         return _STATES.get(state, state)
     return _came_by(node, tree) + ("; one source contradicts the LM" if node.single_source else "")

@@ -17,10 +17,11 @@ from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
-from ..references import first_of, numbered
+from ..references import first_of, marked_in, numbered
 from .reader import read
 from .step_module import StepModule
 
+_BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # answers; not the numbers of a mark
 _PHRASE = 12  # words; a longer answer is no name, date or number
 _NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
@@ -40,6 +41,7 @@ class Verdict:
             it misquotes from a passage.
         certain: whether the LM is certain of what it remembers; off for a misquoted answer, about which it is not
             asked.
+        others: what else the passages give, where several answers fit: a verdict for each.
     """
 
     stance: Stance
@@ -50,6 +52,7 @@ class Verdict:
     evidence: str | None = None
     remembered: str | None = None
     certain: bool = True
+    others: tuple[Verdict, ...] = ()
 
     @property
     def support(self) -> str | None:
@@ -72,21 +75,21 @@ class StepCheck(StepModule):
         reply = call(
             self.check, question=question, query=query, proposed_answer=proposed_answer, passages=numbered(passages)
         )
-        shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
+        shown = shown_of(passages, reply)
         note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
-        passage = first_of([reply.passage_number], shown)
+        (found, passage), *others = several(reply.found, reply.passage_number, shown, proposed_answer)
         if found is None and passage is not None and reply.verdict != "silent":
             found = title_meant(reply.found, passage, query)
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
             misquoted, remembered = found if proposed is None else None, text_or_none(without_marks(reply.remembered))
             return Verdict("silent", query, remembered=misquoted or remembered, certain=misquoted is None)
-        span = Span(text=found, score=1.0)
+        span, given = Span(text=found, score=1.0), tuple(Verdict("supports", query, by, text) for text, by in others)
         if proposed is None:
-            return Verdict("supports", query, passage, found, span)
+            return Verdict("supports", query, passage, found, span, others=given)
         answer = more_exact(proposed, found, passage)
         if reply.verdict == "supports" or answer == proposed:  # the passage itself holds the whole proposed answer
-            return Verdict("supports", query, passage, answer, span)
-        return Verdict("contradicts", query, passage, found, span)
+            return Verdict("supports", query, passage, answer, span, others=given)
+        return Verdict("contradicts", query, passage, found, span, others=given)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,25 @@ class SpanCheck:
         if not supports:
             return Verdict("contradicts", query, passage, span.text, span)
         return Verdict("supports", query, passage, answer, span, evidence)
+
+
+def several(
+    said: str, number: int, passages: Sequence[Passage], proposed: str
+) -> list[tuple[str | None, Passage | None]]:
+    """Return each answer that a reply such as "Ann Lee; Bo Ek [3]" gives, with its passage.
+
+    The first has the passage of this number. Another one counts where a passage holds it: the marked one, or else any.
+    An answer that agrees with the proposed one comes first.
+    """
+    first, *more = _BETWEEN.split(said)
+    answers = [(text_or_none(without_marks(first)), first_of([number], passages))]
+    for part in more:
+        text = text_or_none(without_marks(part)) or ""
+        read = [*(first_of([one], passages) for one in (*marked_in(part), number)), *passages]
+        passage = next((one for one in read if one and text and holds(one, text)), None)
+        if passage and normalise(text) not in {normalise(known or "") for known, _ in answers}:
+            answers.append((text, passage))
+    return sorted(answers, key=lambda pair: bool(proposed) and not agree(pair[0] or "", proposed))
 
 
 def title_meant(said: str, passage: Passage, query: str) -> str | None:
