@@ -148,7 +148,7 @@ def basis(
         return "passages" if len(held_among(tree, items, references)) == len(items) else "memory"
     steps = [node for node in steps_behind(tree) if node.found and (node.answer or not is_closed(answer))]
     if steps:
-        last = steps[-1]
+        last = next((node for node in reversed(steps) if node.ended and node.support), steps[-1])  # of several paths
         return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
     texts = [f"{passage.title} {passage.text}" for passage in references]
     return "passages" if texts and (is_closed(answer) or stand_among(texts, answer)) else "memory"

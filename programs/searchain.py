@@ -290,7 +290,7 @@ class SearChain(Program):
         fills_in = self.settings.fills_in
         if not self.settings.skip_repeats or (node.answer is None and not fills_in):
             return False
-        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
+        processed = [other for other in tree.nodes if other.stance is not None]
         index = self.repeated(node.query, [earlier.query for earlier in processed])
         if index is None:
             return False

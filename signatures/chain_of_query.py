@@ -81,12 +81,12 @@ class PlanWholeChain(QuestionInputs):
 
 
 class ReviseChain(QuestionInputs):
-    """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
-    anew from there: ask for the same fact in other words, or go another way to the answer of the question.
-    Solved steps that are sure stand; one that is not sure is a guess, which may be why nothing was found: you may ask
-    for that fact again, in other words. Each query asks for one fact. Write #1 for the answer of the first step of the
-    chain, #2 for the second, and so on; apart from these signs, each query can be understood without the question. Your
-    first query has the number after the solved steps. Repeat the later queries that are still needed.
+    """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the chain anew from
+    there: ask for the same fact in other words, or go another way to the answer of the question. Solved steps that are
+    sure stand; one that is not sure is a guess, which may be why nothing was found: you may ask for that fact again, in
+    other words. Each query asks for one fact. Write #1 for the answer of the first step of the chain, #2 for the
+    second, and so on; apart from these signs, each query can be understood without the question. Your first query has
+    the number after the solved steps. Repeat the later queries that are still needed.
     """
 
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
