@@ -225,7 +225,9 @@ class SearChain(Program):
         told = self.tracing(question=tree.question, answer_style=answer_style, path=path, guesses=guesses)
         left = "; ".join(node.answer or "" for node in tree.nodes if node.ended == "not followed")
         most = self.settings.max_branches
-        content = f"{told.content} Also found, but not followed (max_branches: {most}): {left}." if left else told.content
+        content = (
+            f"{told.content} Also found, but not followed (max_branches: {most}): {left}." if left else told.content
+        )
         return told._replace(content=content, sure=told.sure or any(end.id not in guesses for end in ends))
 
     def continue_chain(
