@@ -222,13 +222,10 @@ class SearChain(Program):
         path = told_steps(tree, ends)
         guesses = {node.id for node in path if not (node.sure or node.support)}
         guesses.update(*(guessed(tree.path_to(end)) for end in ends))
-        told = self.tracing(question=tree.question, answer_style=answer_style, path=path, guesses=guesses)
+        told: CitedAnswer = self.tracing(question=tree.question, answer_style=answer_style, path=path, guesses=guesses)
         left = "; ".join(node.answer or "" for node in tree.nodes if node.ended == "not followed")
-        most = self.settings.max_branches
-        content = (
-            f"{told.content} Also found, but not followed (max_branches: {most}): {left}." if left else told.content
-        )
-        return told._replace(content=content, sure=told.sure or any(end.id not in guesses for end in ends))
+        beyond = f" Also found, but not followed (max_branches: {self.settings.max_branches}): {left}." * bool(left)
+        return told._replace(content=told.content + beyond, sure=told.sure or any(end.id not in guesses for end in ends))
 
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
