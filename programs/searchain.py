@@ -225,7 +225,8 @@ class SearChain(Program):
         told: CitedAnswer = self.tracing(question=tree.question, answer_style=answer_style, path=path, guesses=guesses)
         left = "; ".join(node.answer or "" for node in tree.nodes if node.ended == "not followed")
         beyond = f" Also found, but not followed (max_branches: {self.settings.max_branches}): {left}." * bool(left)
-        return told._replace(content=told.content + beyond, sure=told.sure or any(end.id not in guesses for end in ends))
+        sure = told.sure or any(end.id not in guesses for end in ends)
+        return told._replace(content=told.content + beyond, sure=sure)
 
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
