@@ -141,18 +141,19 @@ def several(
 ) -> list[tuple[str | None, Passage | None]]:
     """Return each answer that a reply such as "Ann Lee; Bo Ek [3]" gives, with its passage.
 
-    The first has the passage of this number. Another one counts where a passage holds it: the marked one, or else any.
-    An answer that agrees with the proposed one comes first.
+    The first has the passage of this number, and if none counts, it is returned alone, as it is. The others have the
+    marked one, or any that holds them. Those count that their passage holds, first those that agree with the proposed.
     """
     first, *more = _BETWEEN.split(said)
-    answers = [(text_or_none(without_marks(first)), first_of([number], passages))]
+    alone = text_or_none(without_marks(first)), first_of([number], passages)
+    found = {normalise(alone[0]): alone} if alone[0] and alone[1] and holds(alone[1], alone[0]) else {}
     for part in more:
         text = text_or_none(without_marks(part)) or ""
         read = [*(first_of([one], passages) for one in (*marked_in(part), number)), *passages]
         passage = next((one for one in read if one and text and holds(one, text)), None)
-        if passage and normalise(text) not in {normalise(known or "") for known, _ in answers}:
-            answers.append((text, passage))
-    return sorted(answers, key=lambda pair: bool(proposed) and not agree(pair[0] or "", proposed))
+        if passage:
+            found.setdefault(normalise(text), (text, passage))
+    return sorted(found.values(), key=lambda pair: not agree(pair[0] or "", proposed)) or [alone]
 
 
 def title_meant(said: str, passage: Passage, query: str) -> str | None:
