@@ -191,7 +191,7 @@ class SearChain(Program):
             self.revised_chain = RevisedChain()
         elif retrieves:
             self.corrected_chain, self.completed_chain = Continuation(corrects=True), Continuation(corrects=False)
-        self.tracing = Tracing()
+        self.tracing = Tracing(branches=fills_in)
         self.duplicates = duplicates or ExactDuplicates()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:

@@ -153,11 +153,11 @@ class TracedStep(BaseModel):
 class TraceAnswer(QuestionInputs):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
-    the statement that tells this answer, and nowhere else. A step without a mark comes from memory. If a step is not
-    sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a step has no answer, say
-    that it was not found. Give all answers that fit, with semicolons between. If the steps leave the answer open and
-    the form allows a guess, add yours, and call it one. If two supports contradict each other, say which you follow.
-    Add only what everybody knows, or what follows by calculation.
+    the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
+    one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a
+    step has no answer, say that it was not found. If the steps leave the answer open and the form allows a guess, add
+    yours, and call it one. If two supports contradict each other, say which you follow. Add nothing else but what
+    everybody knows, or what follows by calculation.
     """
 
     steps: list[TracedStep] = dspy.InputField(
@@ -166,6 +166,22 @@ class TraceAnswer(QuestionInputs):
     final_content: str = made_of(
         "facts in their order", dspy.OutputField(desc="how the steps lead to the answer, with their marks")
     )
+    answer: str = dspy.OutputField(
+        desc="the answer alone, in the form that it should have; your best guess if the steps leave it open, unless "
+        "the form forbids one"
+    )
+
+
+class TraceBranches(TraceAnswer):
+    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
+    Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
+    the statement that tells this answer, and nowhere else. A step without a mark comes from memory. If a step is not
+    sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a step has no answer, say
+    that it was not found. Give all answers that fit, with semicolons between. If the steps leave the answer open and
+    the form allows a guess, add yours, and call it one. If two supports contradict each other, say which you follow.
+    Add only what everybody knows, or what follows by calculation.
+    """
+
     answer: str = dspy.OutputField(
         desc="the answer alone, in the form that it should have; else your guess, unless the form forbids one"
     )

@@ -22,6 +22,7 @@ from ...signatures.chain_of_query import (
     SolvedStep,
     Step,
     TraceAnswer,
+    TraceBranches,
     TracedStep,
 )
 from ..demonstrations import note
@@ -140,11 +141,15 @@ class Continuation(StepModule):
 
 
 class Tracing(StepModule):
-    """Tells the path and cites the passages that support it (SearChain, section 3.2)."""
+    """Tells the path and cites the passages that support it (SearChain, section 3.2).
 
-    def __init__(self) -> None:
+    Args:
+        branches: whether it may be several paths, one for each of several answers.
+    """
+
+    def __init__(self, *, branches: bool = False) -> None:
         super().__init__()
-        self.trace = dspy.Predict(TraceAnswer)
+        self.trace = dspy.Predict(TraceBranches if branches else TraceAnswer)
 
     def forward(
         self, question: str, answer_style: AnswerStyle, path: list[Node], guesses: set[int] | None = None
