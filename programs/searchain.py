@@ -295,7 +295,7 @@ class SearChain(Program):
         if index is None:
             return False
         first = processed[index]
-        helped = (later for later in reversed(processed) if later.replaces == first.id and later.query == first.query)
+        helped = (later for later in processed if later.replaces == first.id and later.query == first.query)
         settled = next(helped, first)
         if settled.answer is None and fills_in:
             return False

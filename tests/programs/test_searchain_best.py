@@ -606,14 +606,14 @@ def towns(tree: ReasoningTree) -> list[tuple[str | None, list[str | None]]]:
 
 @pytest.mark.parametrize("style", ["list", "short"])
 @pytest.mark.parametrize(
-    ("recalled", "first", "left"),
+    ("recalled", "first", "sources"),
     [
-        ((None, False), "Max Brod", "unsolved"),
-        (("Oskar Baum", True), "Oskar Baum", "lm"),
-        (("Werfel", True), "Max Brod", "lm"),
+        ((None, False), "Max Brod", ["completed", "completed", "completed"]),
+        (("Oskar Baum", True), "Oskar Baum", ["lm", "completed", "completed"]),
+        (("Werfel", True), "Max Brod", ["corrected", "corrected", "corrected"]),
     ],
 )
-def test_the_chain_goes_on_from_each_answer_of_a_step(ask, style, recalled, first, left):
+def test_the_chain_goes_on_from_each_answer_of_a_step(ask, style, recalled, first, sources):
     born = {"Max Brod": "Prague", "Oskar Baum": "Plzeň", "Felix Weltsch": "Prague"}
     names = [first, *(name for name in born if name != first)]
     stance = contradicts if recalled[0] == "Werfel" else supports
@@ -624,7 +624,7 @@ def test_the_chain_goes_on_from_each_answer_of_a_step(ask, style, recalled, firs
     tree = asked.prediction.tree
     assert towns(tree) == [(name, [born[name]]) for name in names]
     assert asked.queries == [FRIENDS, *(f"Where was {name} born?" for name in names)]
-    assert tree.nodes[0].source == left
+    assert [node.source for node in tree.nodes_behind_answer() if node.parent is None] == sources
     assert [step["answer"] for step in shown(asked.prompts[-1], "steps")] == [*names, *map(born.get, names)]
     assert [passage.text for passage in asked.prediction.references] == [CIRCLE[query] for query in asked.queries[1:]]
     assert asked.prediction.answers == (["Prague", "Plzeň"] if style == "list" else ["Prague"])
