@@ -1,8 +1,8 @@
 """Search-in-the-Chain.
 
-The methods stand in the order of algorithm 1. Its Main is `reason`, ChainGenerate `continue_chain` (`revise` by
-default), AddChild `add_branch`, DuplicateQueryDetection `shares_outcome`, IR `interact`, its Retrieval and Reader
-`look_up`.
+The methods stand in the order of algorithm 1. Its Main is `reason` with `told`, ChainGenerate `continue_chain`
+(`revise` by default), AddChild `add_branch`, DuplicateQueryDetection `shares_outcome`, IR `interact`, its Retrieval
+and Reader `look_up`.
 
 Given the same replies, the paper's way (``preset=paper``) makes the searches of the authors' client, gives the same
 feedback and stops at the same time, but:
