@@ -67,7 +67,7 @@ from .modules.verdict import (
     independent_passages,
 )
 from .program import MethodSettings, Program, answered
-from .references import without_copies
+from .references import distinct, without_copies
 from .tree import Node, ReasoningTree
 
 _OUTCOME = ["answer", "fuller", "source", "sure", "support", "stance", "found", "passage", "span", "single_source"]
@@ -151,6 +151,7 @@ class SearChain(Program):
       one passage and no answer: variants of a name are then no contradiction.
     - A guess on which the passages are silent is searched for once more, with the query, before it stands.
     - Where the passages give several answers to a step, each has its node, and the chain goes on from each of them.
+      Where several passages give one each, the next ones are looked at, too.
 
     With either:
 
@@ -348,12 +349,19 @@ class SearChain(Program):
             node = tree.update(node, found=tuple(passages), passage=passages[0] if passages else None)
             if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
                 break
+        last = verdict
+        while check and last.is_of_several_passages:  # then more may give one
+            found = distinct([passages, self.find(node.query, len(passages) + self.settings.k)])[len(passages) :]
+            passages, last = passages + found, check(node.query, None, found)
+            verdict = verdict.united(last)
+            node = tree.update(node, found=tuple(passages))
         passage = verdict.passage or node.passage
         return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
 
-    def find(self, query: str) -> list[Passage]:
-        """Return k passages of a query; by default, the next best ones take the places of copies."""
-        passages, k = self.retrieve(query, self.settings.k), self.settings.k
+    def find(self, query: str, most: int | None = None) -> list[Passage]:
+        """Return k passages of a query, or as many; by default, the next best ones take the places of copies."""
+        k = most or self.settings.k
+        passages = self.retrieve(query, k)
         if not self.settings.fills_in or without_copies(passages) == passages:
             return passages
         return without_copies(self.retrieve(query, 2 * k))[:k]

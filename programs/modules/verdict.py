@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dspy
 
@@ -58,6 +58,17 @@ class Verdict:
     def support(self) -> str | None:
         """Return the sentence of the passage that holds the answer, or the evidence for a long one."""
         return sentence_with(self.evidence or self.answer, self.passage, self.query)
+
+    @property
+    def is_of_several_passages(self) -> bool:
+        """Return whether its answers are of more than one passage."""
+        return len({one.passage.id for one in (self, *self.others) if one.passage}) > 1
+
+    def united(self, further: Verdict) -> Verdict:
+        """Return it with those answers of a further one that it lacks."""
+        known = {normalise(one.answer or "") for one in (self, *self.others)}
+        more = (one for one in (further, *further.others) if one.answer and normalise(one.answer) not in known)
+        return replace(self, others=(*self.others, *more))
 
 
 class StepCheck(StepModule):

@@ -678,6 +678,17 @@ def test_an_answer_of_several_counts_where_a_passage_holds_it_its_own_or_another
     assert told == [("Ann Low", "Ann Low"), ("Bo Ek", "Bo Ek"), ("Cy", "Cy")], "no passage names Dot Moe"
 
 
+def test_where_several_passages_give_an_answer_the_next_ones_are_looked_at_too(ask):
+    names = ("Ann", "Bo", "Cy", "Dot", "Eve", "Flo", "Gus")
+    chess = GivingRetriever(Passage(id=name, title=name, text=f"{name} likes chess.") for name in names)
+    said = [supports("Ann; Bo [2]"), supports("Cy; Dot [2]; Bo"), supports("Eve")]
+    asked = ask([("Who likes chess?",)], *said, found=chess, k=2)
+    behind = asked.prediction.tree.nodes_behind_answer()
+    assert [node.answer for node in behind] == ["Ann", "Bo", "Cy", "Dot", "Eve"], "the third look found one alone"
+    assert [passage.title for passage in behind[0].found] == list(names[:6])
+    assert len(asked.prompts) == len(["the plan", *said, "the trace"])
+
+
 def test_where_one_of_several_leads_nowhere_the_others_count(ask):
     asked = ask([(FRIENDS,), (TOWN,)], THREE, PRAGUE, supports("Plzeň"), SILENT, NO_REST, found=CIRCLE, told=TOWNS)
     *_, last = shown(asked.prompts[-1], "steps")
