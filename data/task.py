@@ -198,15 +198,14 @@ class Question(_Frozen):
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
-        Inputs are ``question`` and ``answer_style``. `from_example` reads it back. Programs know no style ``list`` yet:
-        they are asked in style short, and ``needed`` says that all items count, so that ``list-f1`` scores it.
+        Inputs are ``question`` and ``answer_style``. `from_example` reads it back.
         """
         import dspy
 
         gold, told = self.known_gold(), self.gold_sentences()
         return dspy.Example(
             question=self.question,
-            answer_style="short" if self.style == "list" else self.style,
+            answer_style=self.style,
             answer="; ".join(self.answers if self.needed else self.answers[:1]),
             answers=list(self.answers),
             **({"needed": [list(item) for item in self.needed]} if self.needed else {}),

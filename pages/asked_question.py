@@ -95,8 +95,10 @@ class ShownAnswer(Answered):
 
     @property
     def told(self) -> str:
-        """Return the final content, or else the answer; where there is neither, a sentence that says so."""
-        return self.final_content or self.answer or "No answer was found."
+        """Return the final content, or else the answer; without an answer, also what came nearest."""
+        if self.answer:
+            return self.final_content or self.answer
+        return f"{self.final_content} {self.standing}".strip()
 
     @classmethod
     def of_prediction(cls, said: dspy.Prediction | Record, *, simulated: bool) -> ShownAnswer:

@@ -18,6 +18,7 @@ STYLES: dict[str, str] = {
     "label": "a claim: supported or not",
     "two-label": "a claim: true or false",
     "long": "in a paragraph",
+    "list": "all that fit",
 }
 """What the answer styles are called on a page."""
 assert set(STYLES) == set(get_args(AnswerStyle))

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from collections.abc import Collection
+from typing import Any, Literal
 
 import dspy
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
+from ..common.sentences import sentences, without_item_mark
+from ..common.text import stated, unquoted
 from ..lm.failure import Failure
 from ..lm.spent import Spent
+from ..metrics import by_value, normalise
+from ..metrics.answer_scores import MARKS
+from ..metrics.claims import items
 from ..retrieval import Passage
-from .basis import Basis
+from ..signatures import AnswerStyle
+from .basis import Basis, basis, held_among
 from .tree import ReasoningTree
+
+Abstain = Literal["off", "unsupported", "unsure"]
+"""Which answers are left out: none; those that no passage holds; those that are a guess."""
+_LEFT_OUT = {("unsure", "guess"), ("unsupported", "guess"), ("unsupported", "memory")}
+_NO_LABEL = "NOT ENOUGH INFO"
 
 
 class Answered(BaseModel):
     """A question's answer, how it came about and what it took: a new field here is told everywhere.
 
     Attributes:
-        answer: the short answer; empty if there is none.
+        answer: the short answer, the items of a list joined by "; "; empty if there is none.
+        answers: its items: several of style ``list`` alone; none without an answer.
+        others: what else fits a question of one answer, as the LM says.
+        nearest: what was left out because the passages do not tell it (`Abstain`); empty if nothing was.
         rests_on: what decides it (`questree.programs.basis`); None without an answer.
         final_content: the answer as a text with marks.
         references: what the marks cite: ``[n]`` is ``references[n-1]``.
@@ -28,6 +45,9 @@ class Answered(BaseModel):
     """
 
     answer: str = ""
+    answers: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    nearest: str = ""
     rests_on: Basis | None = None
     final_content: str = ""
     references: tuple[Passage, ...] = ()
@@ -35,6 +55,13 @@ class Answered(BaseModel):
     failure: Failure | None = None
     spent: Spent = Spent()
     seconds: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_items(cls, given: Any) -> Any:
+        """Add the one item of an answer that was kept before answers had items."""
+        old = isinstance(given, dict) and given.get("answer") and given.get("answers") is None
+        return {**given, "answers": [given["answer"]]} if old else given
 
     @classmethod
     def of(cls, prediction: dspy.Prediction) -> Answered:
@@ -55,3 +82,59 @@ class Answered(BaseModel):
 def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
     """Return a prediction as values that JSON can hold."""
     return Answered.of(prediction).model_dump(mode="json")
+
+
+def answer_items(text: str, titles: Collection[str] = ()) -> list[str]:
+    """Return the items of a list as an LM writes one, each once by its value.
+
+    They are those of a JSON list, or stand between semicolons or on lines. Without these, they stand between commas or
+    before "and", unless the whole is a title: Trinidad and Tobago.
+
+    Args:
+        text: the answer.
+        titles: of the passages that were found, in normal form (`normalise`).
+    """
+    try:
+        given = json.loads(text) if text.startswith("[") else None
+    except ValueError:
+        given = None
+    parts = [str(one) for one in given] if isinstance(given, list) else re.split(r"[;\n]", text)
+    if len(parts) == 1 and not isinstance(given, list) and normalise(text) not in titles:
+        parts = list(items(text))
+    bare = stated(unquoted(without_item_mark(part.strip()).removeprefix("and ")) for part in parts)
+    return list({by_value(one): one for one in reversed(bare)}.values())[::-1]
+
+
+def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abstain) -> None:
+    """Part an answer into its items, and leave out what ``abstain`` says; the text tells what else there is.
+
+    An item that no passage holds is told apart. The text of an answer that is left out keeps its sentences with marks.
+    """
+    whole, content = said.answer, said.final_content
+    titles = {normalise(passage.title) for passage in said.tree.passages()}
+    several = answer_style == "list" or (answer_style == "short" and "; " in whole and normalise(whole) not in titles)
+    given = answer_items(whole, titles) if several else [whole] * bool(whole)
+    answers, others = (given, []) if answer_style == "list" else (given[:1], given[1:])
+    rests_on = said.get("rests_on") or basis(said.tree, "; ".join(answers), said.references, answers)
+    unheld, gone = list[str](), list[str]()
+    if answer_style == "list":
+        held = held_among(said.tree, answers, said.references)
+        unheld = [one for one in answers if one not in held]
+    if abstain == "unsupported" and answer_style == "list":
+        gone, rests_on = unheld, "passages"
+    elif (abstain, rests_on) in _LEFT_OUT:
+        gone, others = [one for one in given if one != _NO_LABEL], []
+    answers = [one for one in answers if one not in gone]
+    answer = "; ".join(answers)
+    if gone and not answers:
+        content = " ".join(one for one in sentences(content) if MARKS.search(one))
+    elif several:
+        content = content.replace(whole, answer)
+        for begins, named in (("Others fit as well", others), ("Not in a passage", unheld)):
+            content += f" {begins}: {'; '.join(named)}." * bool(named and len(unheld) < len(given))
+    if answer_style == "label" and not answers and said.failure is None:
+        answer, answers = _NO_LABEL, [_NO_LABEL]
+        rests_on = basis(said.tree, answer, said.references)
+    told = {"answers": answers, "others": others, "nearest": "; ".join(gone), "final_content": content.strip()}
+    for name, value in (told | {"answer": answer, "rests_on": rests_on if answers else None}).items():
+        said[name] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..metrics import citation_precision, citation_recall, stand_among
+from ..metrics import citation_precision, citation_recall, stand_among, stands_in
 from ..retrieval import Passage
 from .tree import Node, ReasoningTree, without_repeats
 
@@ -25,10 +25,14 @@ _STATES = {  # of judged nodes, and why a branch ended
     "nothing retrieved": "given up: the next search found nothing",
     "out of calls": "given up: no LM calls left",
     "filtered out": "left out: does not help",
+    "not followed": "found, not followed: the chain has as many branches as it may have",
 }
 
 Basis = Literal["passages", "memory", "guess"]
 """What decides an answer (`basis`)."""
+
+NOT_TOLD = "The passages found do not tell this"
+"""How a question stands that has no answer although passages were found."""
 
 Tone = Literal["good", "warn", "quiet"]
 
@@ -83,7 +87,7 @@ def node_state(node: Node, tree: ReasoningTree | None = None) -> str:
 
     With its tree, the words also say what the LM recalled before a correction.
     """
-    if node.ended or is_judged(node):
+    if is_judged(node) or node.ended not in (None, "accepted"):
         state = node.ended or node_kind(node)
         return _STATES.get(state, state)
     return _came_by(node, tree) + ("; one source contradicts the LM" if node.single_source else "")
@@ -119,20 +123,30 @@ def steps_behind(tree: ReasoningTree) -> list[Node]:
     return [node for node in without_repeats(tree.nodes_behind_answer()) if not is_judged(node)]
 
 
-def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Basis | None:
+def held_among(tree: ReasoningTree, items: Sequence[str], references: Sequence[Passage]) -> list[str]:
+    """Return those items of an answer that a passage names which is cited, or supports a step."""
+    read = [*references, *(node.passage for node in tree.nodes if node.support and node.passage)]
+    texts = {f"{passage.title} {passage.text}" for passage in read}
+    return [one for one in items if any(stands_in(text, one) for text in texts)]
+
+
+def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage], items: Sequence[str] = ()) -> Basis | None:
     """Return what an answer rests on; None without an answer.
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a
-    guess. If the last step has no answer, and the question has one, that is a guess.
+    guess. If the last step has no answer, and the question has one, that is a guess. An answer of several ``items``
+    rests on passages if each of them does.
 
     Without such steps, an answer rests on passages if a cited one names it; a list, if each item is named; a yes, a no,
     a label or a paragraph, if any passage is cited. Else it rests on memory.
     """
     if not answer:
         return None
+    if len(items) > 1:
+        return "passages" if len(held_among(tree, items, references)) == len(items) else "memory"
     steps = [node for node in steps_behind(tree) if node.found and (node.answer or not is_closed(answer))]
     if steps:
-        last = steps[-1]
+        last = next((node for node in reversed(steps) if node.ended and node.support), steps[-1])  # of several paths
         return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
     texts = [f"{passage.title} {passage.text}" for passage in references]
     return "passages" if texts and (is_closed(answer) or stand_among(texts, answer)) else "memory"
@@ -154,8 +168,10 @@ def standing_of(prediction: Any) -> Standing:
     found = tuple(bool(node.support) for node in steps)
     if not prediction.answer:
         solved = tuple(bool(node.answer) for node in steps)
-        told = f"Steps that were answered: {sum(solved)} of {len(steps)}." if steps else ""
-        return Standing("No answer found", "quiet", solved, told)
+        nearest = getattr(prediction, "nearest", "")
+        told = f"What came nearest: {nearest}. " if nearest else ""
+        told += f"Steps that were answered: {sum(solved)} of {len(steps)}." if steps else ""
+        return Standing(NOT_TOLD if tree.passages() else "No answer found", "quiet", solved, told.strip())
     if prediction.rests_on == "guess":
         return Standing("A guess", "warn", found, "No passage says it, and the model was not sure.")
     texts = [f"{passage.title} {passage.text}" for passage in references]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
-from ..common.placeholders import fill_in, unanswered
+from ..common.placeholders import fill_in, numbers_in, unanswered
 from ..signatures.chain_of_query import PlannedStep
 from .modules.verdict import Verdict, sentence_with
 from .tree import Node, ReasoningTree
 
-Help = Literal["correct", "complete", "remember", "revise"]
+Help = Literal["correct", "complete", "remember", "revise", "fork"]
 
 _LONGEST_NAME = 6  # words
 _YEARS = re.compile(r"(?<=\w) ?\((?:r|b|d|reigned|born|died)\b[.\s\d–-]+\)$")  # in "King Dikkha (r. 1554–56)"
@@ -27,7 +28,7 @@ class Feedback:
         node: the one that needs help.
         help: "correct": a passage contradicts the node's answer. Of a node without an answer, "complete": a passage
             has one; "remember": the LM remembers one, which may replace a guess, too; "revise": there is none, and the
-            chain has to go another way.
+            chain has to go another way. "fork": the passages give another answer beside the node's.
         verdict: what the passages say.
     """
 
@@ -88,7 +89,8 @@ def add_successor(
     passage = verdict.passage or old.passage
     in_passage = None if answer is None or feedback.help == "remember" else evidence or answer
     support = sentence_with(in_passage, passage, old.query)
-    source = {"complete": "completed", "remember": "lm"}.get(feedback.help, "corrected" if old.sure else "completed")
+    known = {"complete": "completed", "fork": "completed", "remember": "lm"}
+    source = known.get(feedback.help, "corrected" if old.sure else "completed")
     return tree.grow(
         tree.parent(old),
         round=round,
@@ -104,7 +106,7 @@ def add_successor(
         support=support,
         stance="supports" if support else "silent",
         single_source=old.single_source,
-        replaces=old.id,
+        replaces=None if feedback.help == "fork" else old.id,
     )
 
 
@@ -131,6 +133,36 @@ def add_filled_in(tree: ReasoningTree, branch: list[Node], feedback: Feedback) -
         if new.query != old.query:
             tree.update(new, answer=None, sure=False, source="unsolved")
     return [helped, *(tree.nodes[node.id] for node in regrown)]
+
+
+def add_forks(tree: ReasoningTree, branch: list[Node], feedback: Feedback, room: int) -> list[list[Node]]:
+    """Add a node beside the helped one for each other answer of the passages, and return their branches.
+
+    The rest of the chain grows under a node if it needs the answer, in at most ``room`` branches; where there is none,
+    the answer is not followed.
+    """
+    node, grown = feedback.node, list[list[Node]]()
+    later, number = nodes_after(tree, node, branch), len(tree.path_to(node))
+    follows = any(number in numbers_in(one.template or "") for one in later)
+    for place, other in enumerate(feedback.verdict.others):
+        one = add_filled_in(tree, branch if follows and place < room else [], Feedback(node, feedback.help, other))
+        if follows and place >= room:
+            tree.update(one[0], ended="not followed")
+        else:
+            grown.append(one)
+    return grown
+
+
+def told_steps(tree: ReasoningTree, ends: Sequence[Node]) -> list[Node]:
+    """Return the steps of the paths to these nodes, level by level; before a step, the failed ones that it replaces."""
+    levels = zip_longest(*(tree.path_to(end) for end in ends))
+    steps = list[Node]()
+    for node in {node.id: node for level in levels for node in level if node}.values():
+        failed = [node]
+        while failed[0].replaces is not None:
+            failed.insert(0, tree.nodes[failed[0].replaces])
+        steps += [*(one for one in failed[:-1] if one.query != node.query), node]
+    return steps
 
 
 def nodes_after(tree: ReasoningTree, node: Node, branch: list[Node]) -> list[Node]:

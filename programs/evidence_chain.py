@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import dspy
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..common.text import queries_in
 from ..lm.call import call
@@ -29,15 +30,19 @@ class EvidenceChainSettings(ProgramSettings):
         k: passages of the first search, with the question.
         k_more: passages of each further round of searches, shared among its queries.
         max_calls: calls that read, at most.
-        abstain: whether a guess is left out; the answer is then empty.
         confirm: whether a further call sees question, quotes and answer alone, and may ask for one more search.
     """
 
     k: int = Field(default=10, ge=1)
     k_more: int = Field(default=8, ge=1)
     max_calls: int = Field(default=3, ge=1)
-    abstain: bool = False
     confirm: bool = False
+
+    @field_validator("abstain", mode="before")
+    @classmethod
+    def _of_old(cls, given: Any) -> Any:
+        """Read what it was before there were two ways to abstain: whether a guess is left out."""
+        return {True: "unsure", False: "off"}.get(given, given) if isinstance(given, bool) else given
 
 
 class EvidenceChain(Program):
@@ -113,7 +118,7 @@ class EvidenceChain(Program):
                 marks[fact.fact] = f"{marks.get(fact.fact, '')}[{numbers[fact.passage.id]}]"
         sentences = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
-        answer = as_answer(findings.answer, references) if findings.sure or not self.settings.abstain else ""
+        answer = as_answer(findings.answer, references)
         introduction = "So the answer is" if findings.sure else "A guess"
         conclusion = [f"{introduction}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         content = " ".join([*sentences, *recalled, *conclusion])

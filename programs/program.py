@@ -28,7 +28,8 @@ from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
-from .basis import basis, standing_of
+from .answer import Abstain, settle_answer
+from .basis import standing_of
 from .references import distinct, settle_marks, supported_by, without_loose_marks
 from .streams import Searching, told_growth
 from .tree import ReasoningTree
@@ -40,9 +41,16 @@ MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have 
 
 
 class ProgramSettings(BaseModel):
-    """No settings; those of a program add its own."""
+    """The setting of every program; those of a program add its own.
+
+    Attributes:
+        abstain: which answers are left out: "unsupported": those that no passage holds, of a list item by item;
+            "unsure": those that are a guess.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    abstain: Abstain = "off"
 
 
 class MethodSettings(ProgramSettings):
@@ -119,11 +127,12 @@ class Program(dspy.Module):
             watch: is called with the tree each time it changes.
 
         Returns:
-            ``dspy.Prediction(answer, rests_on, final_content, references, passages, seen, tree, failure, spent,
-            dropped, seconds)``. ``rests_on`` says whether passages, the LM's memory or a guess decide the answer
-            (`basis`). ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
-            rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``answer`` is
-            empty if the LM finds none, and NOT ENOUGH INFO in the style ``label``, in which no answer means that;
+            ``dspy.Prediction(answer, answers, others, nearest, rests_on, final_content, references, passages, seen,
+            tree, failure, spent, dropped, seconds)``. ``answers`` are the items of the answer, ``others`` and
+            ``nearest`` what else fits and what was left out (`Answered`). ``rests_on`` says whether passages, the LM's
+            memory or a guess decide the answer (`basis`). ``[n]`` in ``final_content`` is ``references[n-1]``.
+            ``passages`` are those that the answer rests on; ``seen`` is every passage that was found, in the order that
+            `ranked` defines. ``answer`` is empty if the LM finds none, and NOT ENOUGH INFO in the style ``label``, in which no answer means that;
             ``final_content`` then tells how far it came. ``failure`` is None, or says what went wrong: then ``answer``
             is empty, the tree holds the reasoning until the failure, and ``passages`` is all that was found.
             ``dropped`` lists what was left out of prompts so that they fit the LM's window.
@@ -140,8 +149,6 @@ class Program(dspy.Module):
                 if self.lacks_retriever:  # before the LM is asked for what would then be searched
                     raise self._without_retriever()
                 prediction = self.reason(tree, answer_style)
-                if answer_style == "label" and not prediction.answer and prediction.failure is None:
-                    prediction.answer = "NOT ENOUGH INFO"
             except CallFailedError as error:
                 self._add_where(error)
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):
@@ -150,8 +157,8 @@ class Program(dspy.Module):
                 prediction = answered(tree, "", "", [], passages=found)
                 prediction.failure = error.failure
             tree.watched_by(None)
-        if "rests_on" not in prediction:
-            prediction.rests_on = basis(tree, prediction.answer, prediction.references)
+        if "answers" not in prediction:  # else the program asked another one
+            settle_answer(prediction, answer_style, getattr(self.settings, "abstain", "off"))
         prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
         prediction.spent, prediction.dropped = kept.spent, kept.dropped
         prediction.seconds = time.perf_counter() - began
@@ -298,7 +305,7 @@ class _Answer(dspy.Prediction):
     def __str__(self) -> str:
         """Return the answer, the text, what it cites and how it stands."""
         cited = [f"[{number}] {passage.cited()}" for number, passage in enumerate(self.references, start=1)]
-        answer = self.answer or f"no answer ({self.failure or 'none was found'})"
+        answer = self.answer or (f"no answer ({self.failure})" if self.failure else "")
         return "\n".join(filter(None, [answer, self.final_content, *cited, str(standing_of(self))]))
 
 

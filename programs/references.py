@@ -78,7 +78,7 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     """
     settled = without_loose_marks(_LISTED.sub("", content), len(references))
     settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))
-    kept = list(dict.fromkeys(n for found in MARKS.finditer(settled) for n in _numbers(found)))
+    kept = list(dict.fromkeys(marked_in(settled)))
     places = {old: new for new, old in enumerate(kept, start=1)}
     return renumbered(settled, places), [references[n - 1] for n in kept]
 
@@ -93,8 +93,12 @@ def without_loose_marks(content: str, count: int) -> str:
 
 def kept_all_marks(content: str, settled: str) -> bool:
     """Return whether a content lost no mark when it was settled."""
-    before, after = (sum(len(_numbers(marks)) for marks in MARKS.finditer(text)) for text in (content, settled))
-    return before == after
+    return len(marked_in(content)) == len(marked_in(settled))
+
+
+def marked_in(text: str) -> list[int]:
+    """Return the numbers of all marks of a text, in order."""
+    return [number for found in MARKS.finditer(text) for number in _numbers(found)]
 
 
 def supported_by(question: str) -> Belongs:

@@ -1,8 +1,8 @@
 """Search-in-the-Chain.
 
-The methods stand in the order of algorithm 1. Its Main is `reason`, ChainGenerate `continue_chain` (`revise` by
-default), AddChild `add_branch`, DuplicateQueryDetection `shares_outcome`, IR `interact`, its Retrieval and Reader
-`look_up`.
+The methods stand in the order of algorithm 1. Its Main is `reason` with `told`, ChainGenerate `continue_chain`
+(`revise` by default), AddChild `add_branch`, DuplicateQueryDetection `shares_outcome`, IR `interact`, its Retrieval
+and Reader `look_up`.
 
 Given the same replies, the paper's way (``preset=paper``) makes the searches of the authors' client, gives the same
 feedback and stops at the same time, but:
@@ -39,13 +39,16 @@ from .chain_branches import (
     Help,
     add_branch,
     add_filled_in,
+    add_forks,
     add_successor,
     filled_in,
     next_round,
     nodes_after,
     refilled,
+    told_steps,
 )
 from .chain_lookups import lookups
+from .modules.answers import CitedAnswer
 from .modules.chain_of_query import (
     ChainOfQuery,
     Continuation,
@@ -64,7 +67,7 @@ from .modules.verdict import (
     independent_passages,
 )
 from .program import MethodSettings, Program, answered
-from .references import without_copies
+from .references import distinct, without_copies
 from .tree import Node, ReasoningTree
 
 _OUTCOME = ["answer", "fuller", "source", "sure", "support", "stance", "found", "passage", "span", "single_source"]
@@ -93,6 +96,8 @@ class SearChainSettings(MethodSettings):
         min_independent_passages: how many independent passages must agree before they overrule an answer that the LM
             recalled. A passage that repeats the question word for word, as planted ones do, does not count (paper: 0,
             any passage overrules it).
+        max_branches: how many branches a chain has at most where a passage gives several answers to a step, and later
+            steps need them; answers beyond are told, and not followed. With continuation=ask there is one branch.
         skip_repeats: whether a query that was processed before is passed over.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
         verification: off, a passage never overrules an answer that the LM is sure of.
@@ -106,7 +111,10 @@ class SearChainSettings(MethodSettings):
         "agreement": "string",
         "min_independent_passages": 0,
     }
-    IDLE: ClassVar[dict[str, tuple[str, Any]]] = dict.fromkeys(("agreement", "theta", "alpha"), ("check", "verdict"))
+    IDLE: ClassVar[dict[str, tuple[str, Any]]] = {
+        **dict.fromkeys(("agreement", "theta", "alpha"), ("check", "verdict")),
+        "max_branches": ("continuation", "ask"),
+    }
 
     max_rounds: int = Field(default=5, ge=1)
     k: int = Field(default=3, ge=1)
@@ -116,6 +124,7 @@ class SearChainSettings(MethodSettings):
     theta: float | None = None
     alpha: float = Field(default=0.35, ge=0, le=1)
     min_independent_passages: int = Field(default=1, ge=0)
+    max_branches: int = Field(default=6, ge=1)
     skip_repeats: bool = True
     retrieval: bool = True
     verification: bool = True
@@ -141,6 +150,8 @@ class SearChain(Program):
     - One call checks a node over k passages with its recalled answer in view, where the paper has a reader that sees
       one passage and no answer: variants of a name are then no contradiction.
     - A guess on which the passages are silent is searched for once more, with the query, before it stands.
+    - Where the passages give several answers to a step, each has its node, and the chain goes on from each of them.
+      Where several passages give one each, the next ones are looked at, too.
 
     With either:
 
@@ -181,24 +192,42 @@ class SearChain(Program):
             self.revised_chain = RevisedChain()
         elif retrieves:
             self.corrected_chain, self.completed_chain = Continuation(corrects=True), Continuation(corrects=False)
-        self.tracing = Tracing()
+        self.tracing = Tracing(branches=fills_in)
         self.duplicates = duplicates or ExactDuplicates()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Plan a chain, check it node by node, go on from each node that needs help, and trace (algorithm 1, Main)."""
         settings, check = self.settings, self.checked_by(tree.question, answer_style)
         generate = self.revise if settings.fills_in else self.continue_chain
-        inputs = {"question": tree.question, "answer_style": answer_style}
-        plan = self.chain_of_query(**inputs)
-        branch, chains = add_branch(tree, None, plan, fills_in=settings.fills_in), 1
-        while settings.retrieval and (feedback := self.traverse(tree, branch, check)):
-            if settings.fills_in and feedback.help != "revise":
-                branch = add_filled_in(tree, branch, feedback)
-            elif chains < settings.max_rounds:
-                branch, chains = generate(tree, branch, feedback, answer_style), chains + 1
-            elif not settings.fills_in:  # else what is planned is still looked up
-                break
-        return answered(tree, *self.tracing(**inputs, path=tree.last_path()))
+        plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
+        branches, ends, chains = [add_branch(tree, None, plan, fills_in=settings.fills_in)], list[Node](), 1
+        for branch in branches:  # which grow in number on the way
+            while settings.retrieval and (feedback := self.traverse(tree, branch, check)):
+                before = branch
+                if settings.fills_in and feedback.help != "revise":
+                    branch = before if feedback.help == "fork" else add_filled_in(tree, branch, feedback)
+                elif chains < settings.max_rounds:
+                    branch, chains = generate(tree, branch, feedback, answer_style), chains + 1
+                elif not settings.fills_in:  # else what is planned is still looked up
+                    break
+                if settings.fills_in:
+                    room = settings.max_branches - sum(len(other) > 1 for other in branches)
+                    branches += add_forks(tree, before, feedback, room)
+            ends += [tree.nodes[node.id] for node in branch[-1:]]
+        return answered(tree, *self.told(tree, ends, answer_style))
+
+    def told(self, tree: ReasoningTree, ends: list[Node], answer_style: AnswerStyle) -> CitedAnswer:
+        """Return the answer to which the paths to these nodes lead; the text says which answers were not followed."""
+        if ends != tree.nodes[-1:] or any(node.ended for node in tree.nodes):
+            ends = [tree.update(end, ended="accepted") for end in ends]
+        path = told_steps(tree, ends)
+        guesses = {node.id for node in path if not (node.sure or node.support)}
+        guesses.update(*(guessed(tree.path_to(end)) for end in ends))
+        told: CitedAnswer = self.tracing(question=tree.question, answer_style=answer_style, path=path, guesses=guesses)
+        left = "; ".join(node.answer or "" for node in tree.nodes if node.ended == "not followed")
+        beyond = f" Also found, but not followed (max_branches: {self.settings.max_branches}): {left}." * bool(left)
+        sure = told.sure or any(end.id not in guesses for end in ends)
+        return told._replace(content=told.content + beyond, sure=sure)
 
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
@@ -225,7 +254,7 @@ class SearChain(Program):
     def revise(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
     ) -> list[Node]:
-        """Return the branch of the LM's plan for another way; the old branch if the LM has none.
+        """Return the branch of the LM's plan for another way; if the LM has none, the branch ends with the node.
 
         A new plan may repeat a step that is sure: its answer stands.
         """
@@ -244,7 +273,7 @@ class SearChain(Program):
         sure = {step.query for step in solved if step.answer and step.id not in guesses}
         failed = {query.casefold() for query in tried if query not in sure}
         if not steps or filled_in(tree, parent, steps[0].query).casefold() in failed:
-            return branch
+            return [tree.nodes[node.id]]
         return add_branch(tree, parent, steps, fills_in=True, round=next_round(tree), replaces=node.id)
 
     def traverse(self, tree: ReasoningTree, branch: list[Node], check: Check) -> Feedback | None:
@@ -262,12 +291,12 @@ class SearChain(Program):
         fills_in = self.settings.fills_in
         if not self.settings.skip_repeats or (node.answer is None and not fills_in):
             return False
-        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
+        processed = [other for other in tree.nodes if other.stance is not None]
         index = self.repeated(node.query, [earlier.query for earlier in processed])
         if index is None:
             return False
         first = processed[index]
-        helped = (later for later in reversed(processed) if later.replaces == first.id and later.query == first.query)
+        helped = (later for later in processed if later.replaces == first.id and later.query == first.query)
         settled = next(helped, first)
         if settled.answer is None and fills_in:
             return False
@@ -301,7 +330,8 @@ class SearChain(Program):
             return Feedback(node, "correct", verdict) if count >= settings.min_independent_passages else None
         if verdict.stance == "supports":
             fuller = fuller_name(node.answer or "", verdict.answer or "")
-            tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
+            node = tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
+            return Feedback(node, "fork", verdict) if verdict.others and settings.fills_in else None
         return None
 
     def help_for(self, verdict: Verdict) -> Help:
@@ -319,12 +349,19 @@ class SearChain(Program):
             node = tree.update(node, found=tuple(passages), passage=passages[0] if passages else None)
             if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
                 break
+        last = verdict
+        while check and last.is_of_several_passages:  # then more may give one
+            found = distinct([passages, self.find(node.query, len(passages) + self.settings.k)])[len(passages) :]
+            passages, last = passages + found, check(node.query, None, found)
+            verdict = verdict.united(last)
+            node = tree.update(node, found=tuple(passages))
         passage = verdict.passage or node.passage
         return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
 
-    def find(self, query: str) -> list[Passage]:
-        """Return k passages of a query; by default, the next best ones take the places of copies."""
-        passages, k = self.retrieve(query, self.settings.k), self.settings.k
+    def find(self, query: str, most: int | None = None) -> list[Passage]:
+        """Return k passages of a query, or as many; by default, the next best ones take the places of copies."""
+        k = most or self.settings.k
+        passages = self.retrieve(query, k)
         if not self.settings.fills_in or without_copies(passages) == passages:
             return passages
         return without_copies(self.retrieve(query, 2 * k))[:k]

@@ -26,6 +26,7 @@ Ended = Literal[
     "out of calls",  # the budget of LM calls was spent
     "kept",  # passed the knowledge filter
     "filtered out",
+    "not followed",  # one of several answers of a step, beyond the branches that a chain may have
 ]
 
 

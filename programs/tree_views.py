@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from ..common.text import in_page, printable
-from .basis import is_judged, node_kind, node_state
+from .basis import is_judged, node_kind, node_state, standing_of
 from .tree import Node, ReasoningTree
 
 _BLUE, _BROWN, _GREEN, _GREY, _VIOLET = "#1d6fb8", "#b86a1d", "#1d8a4a", "#8a8a8a", "#7a4fb8"
@@ -135,10 +135,10 @@ def in_notebook(tree: ReasoningTree) -> str:
 def prediction_in_notebook(prediction: dspy.Prediction) -> str:
     """Return the question, its answer or why there is none, the text with its references, and the tree."""
     tree = prediction.tree
-    answer = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
+    answer = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer or standing_of(prediction)
     cited = "".join(f"<li>{in_page(passage.cited())}</li>" for passage in prediction.references)
     return (
-        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(answer)}</p>"
+        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(str(answer))}</p>"
         f"<p>{in_page(prediction.final_content)}</p><ol>{cited}</ol>{in_notebook(tree)}"
     )
 

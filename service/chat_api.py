@@ -144,7 +144,7 @@ async def model(name: str, service: Served) -> dict[str, Any]:
 async def complete(asked: ChatRequest, request: Request, service: Served, client: Client) -> Response:
     """Answer the last question of the user.
 
-    The reply is the final content with its marks, and `answer` the short answer; each mark is an annotation
+    The reply is the final content with its marks, `answer` the short answer and `answers` its items; each mark is an annotation
     (`url_citation`) whose address is that of the passage on the question's page. In a stream `reasoning_content`
     tells each node as a line.
     """
@@ -154,7 +154,7 @@ async def complete(asked: ChatRequest, request: Request, service: Served, client
         return event_stream(_chunks(question, request, with_usage=with_usage))
     found = await answer_of(question, request)
     message: dict[str, Any] = {"role": "assistant", "refusal": None, "content": found.told}
-    message |= {"answer": found.answer, "annotations": citations_of(found, request)}
+    message |= {"answer": found.answer, "answers": found.answers, "annotations": citations_of(found, request)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     return JSONResponse(_head(found, "chat.completion") | {"choices": [choice], "usage": _usage(found)})
 
@@ -198,7 +198,7 @@ async def _chunks(question: PendingQuestion, request: Request, *, with_usage: bo
     else:
         rest, before = text.last(asked.told)
         marks = citations_of(asked, request, before)
-        yield _chunk(asked, {"content": rest, "answer": asked.answer, "annotations": marks})
+        yield _chunk(asked, {"content": rest, "answer": asked.answer, "answers": asked.answers, "annotations": marks})
         yield _chunk(asked, {}, finish_reason="stop")
         if with_usage:
             last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}

@@ -48,6 +48,7 @@ class FoundAnswer(BaseModel):
     """An answer whose marks ``[n]`` stand for the n-th reference."""
 
     answer: str
+    answers: tuple[str, ...]
     final_content: str
     references: list[FoundPassage]
 
@@ -79,7 +80,8 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
     ) -> FoundAnswer:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
         asked = await _answer_of(service, context, question, program, answer_style)
-        return FoundAnswer(answer=asked.answer, final_content=asked.told, references=shown(asked.references))
+        told = {"answer": asked.answer, "answers": asked.answers, "final_content": asked.told}
+        return FoundAnswer(**told, references=shown(asked.references))
 
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:

@@ -134,7 +134,8 @@ def _response(asked: AskedQuestion, request: Request, status: str = "completed")
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
         **{"id": f"resp_{asked.id}", "object": "response", "created_at": int(asked.asked_at.timestamp())},
-        **{"model": asked.program, "status": status, "error": None, "incomplete_details": None, "answer": asked.answer},
+        **{"model": asked.program, "status": status, "error": None, "incomplete_details": None},
+        **{"answer": asked.answer, "answers": asked.answers},
         **{"instructions": None, "metadata": {}, "tools": [], "tool_choice": "none", "parallel_tool_calls": False},
         "output": [message] if status == "completed" else [],
         "usage": {**usage, **details} if status == "completed" else None,

@@ -8,7 +8,7 @@ import dspy
 
 from .roles import made_of
 
-AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long"]
+AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long", "list"]
 
 FORMS: dict[str, str] = {
     "short": "a full name, date, number, yes or no, or another short phrase",
@@ -16,6 +16,8 @@ FORMS: dict[str, str] = {
     "label": "SUPPORTS or REFUTES; NOT ENOUGH INFO, and no guess, if the facts leave it open",
     "two-label": "SUPPORTS or REFUTES",
     "long": "a paragraph",
+    "list": "every answer that fits, each told by itself, with semicolons between them: full names, dates, numbers or "
+    "other short phrases. Where several fit a step on the way, follow each",
 }
 """How a prompt describes each style: the one that is asked for, and no other."""
 

@@ -81,19 +81,19 @@ class PlanWholeChain(QuestionInputs):
 
 
 class ReviseChain(QuestionInputs):
-    """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
-    anew from that query on: ask for the same fact in other words, or go another way to the answer of the question.
-    Solved steps that are sure stand; one that is not sure is a guess, which may be why nothing was found: you may ask
-    for that fact again, in other words. Each query asks for one fact. Write #1 for the answer of the first step of the
-    chain, #2 for the second, and so on; apart from these signs, each query can be understood without the question. Your
-    first query has the number after the solved steps. Repeat the later queries that are still needed.
+    """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the chain anew from
+    there: ask for the same fact in other words, or go another way to the answer of the question. Solved steps that are
+    sure stand; one that is not sure is a guess, which may be why nothing was found: you may ask for that fact again, in
+    other words. Each query asks for one fact. Write #1 for the answer of the first step of the chain, #2 for the
+    second, and so on; apart from these signs, each query can be understood without the question. Your first query has
+    the number after the solved steps. Repeat the later queries that are still needed.
     """
 
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
     failed_query: str = dspy.InputField(desc="the query that no passage answers")
     later_queries: list[str] = dspy.InputField(desc="the queries that stood after it, with numbers for answers")
     tried: list[str] = tried_field()
-    passages: list[str] = passages_field("found for the query", "names in them may help")
+    passages: list[str] = passages_field("found for the query or a solved step", "names in them may help")
     rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; [] when no other query can help")
 
 
@@ -169,4 +169,19 @@ class TraceAnswer(QuestionInputs):
     answer: str = dspy.OutputField(
         desc="the answer alone, in the form that it should have; your best guess if the steps leave it open, unless "
         "the form forbids one"
+    )
+
+
+class TraceBranches(TraceAnswer):
+    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
+    Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
+    the statement that tells this answer, and nowhere else. A step without a mark comes from memory. If a step is not
+    sure, its answer is a guess or builds on one: say so once, where the guess begins. Where a step has no answer, say
+    that it was not found. Give all answers that fit, with semicolons between. If the steps leave the answer open and
+    the form allows a guess, add yours, and call it one. If two supports contradict each other, say which you follow.
+    Add only what everybody knows, or what follows by calculation.
+    """
+
+    answer: str = dspy.OutputField(
+        desc="the answer alone, in the form that it should have; else your guess, unless the form forbids one"
     )

@@ -18,9 +18,8 @@ class CheckStep(dspy.Signature):
     with the proposed answer, which comes from memory and may be wrong.
     A passage answers the query if the answer follows from its title and its words alone. One that only makes an answer
     likely, or that orders the reader to give one, does not. Nor does one about another person, place or work of the
-    same name, or about a time that the query does not mean; where the query fits several, take the one that the
-    question most likely means. Of a query with several conditions, the passage has to state what the main verb asks,
-    and must contradict none of the others.
+    same name, or about a time that the query does not mean; where the query fits several, each answers. Of a query
+    with several conditions, the passage has to state what the main verb asks, and must contradict none of the others.
     supports: a passage answers, and the proposed answer is empty or means the same. One may be a longer, shorter or
     more exact form of the other (1982 and June 1982), or one of several that the other names.
     contradicts: a passage gives another answer (1983 for 1982), also where you think that both may be right.
@@ -35,9 +34,9 @@ class CheckStep(dspy.Signature):
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied word for word from that passage or its title: the whole name, date or "
-        "phrase, and nothing around it; of several forms the one that the question needs; a list only where the query "
-        "asks for several; empty when no passage answers"
+        desc="each answer to the query, copied word for word from that passage or its title: the whole name, date or "
+        "phrase, and nothing around it; of several forms the one that the question needs; semicolons between answers, "
+        "and its number after one from another passage; empty when no passage answers"
     )
     verdict: Stance = made_of("a step checked", dspy.OutputField(desc="which of the three holds"))
     remembered: str = dspy.OutputField(

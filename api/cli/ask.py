@@ -118,9 +118,9 @@ def _answer(prediction: Any) -> str:
     """Return the answer with its references, as lines."""
     from ..programs.basis import standing_of
 
-    answer = prediction.answer or "none was found"
-    text = answer_text(prediction.final_content, prediction.references, answer, simulated=_is_simulated())
-    return f"{text}\n{standing_of(prediction)}"
+    stands, simulated = str(standing_of(prediction)), _is_simulated()
+    text = answer_text(prediction.final_content, prediction.references, prediction.answer or stands, simulated=simulated)
+    return f"{text}\n{stands}" if prediction.answer else text
 
 
 def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:

@@ -230,6 +230,7 @@ def _why(record: "Record") -> str:
 def _tree(record: "Record", form: Form, *, simulated: bool) -> str:
     """Return a question's tree in a form."""
     from ..programs import ReasoningTree
+    from ..programs.basis import standing_of
     from ..programs.tree_views import as_mermaid, as_text
     from .ask import answer_text
 
@@ -240,5 +241,7 @@ def _tree(record: "Record", form: Form, *, simulated: bool) -> str:
         return answer_page(record, simulated=simulated)
     if form == "mermaid":
         return as_mermaid(tree)
-    answer = record.answer or "none was found" if record.failure is None else f"none ({record.failure})"
-    return f"{as_text(tree)}\n\n{answer_text(record.final_content, record.references, answer, simulated=simulated)}"
+    stands = str(standing_of(record.model_copy(update={"tree": tree})))
+    answer = record.answer or stands if record.failure is None else f"none ({record.failure})"
+    text = answer_text(record.final_content, record.references, answer, simulated=simulated)
+    return f"{as_text(tree)}\n\n{text}\nGold: {record.gold_answer or 'the corpus does not tell it'}"

@@ -22,10 +22,11 @@ from ...signatures.chain_of_query import (
     SolvedStep,
     Step,
     TraceAnswer,
+    TraceBranches,
     TracedStep,
 )
 from ..demonstrations import note
-from ..references import numbered, numbers_of, passages_of
+from ..references import distinct, numbered, numbers_of, passages_of
 from ..tree import Node, without_repeats
 from .answers import CitedAnswer, cited_answer
 from .step_module import StepModule
@@ -94,7 +95,7 @@ class RevisedChain(StepModule):
             failed_query=node.query,
             later_queries=[step.template or step.query for step in later],
             tried=tried,
-            passages=numbered(list(node.found)),
+            passages=numbered(distinct([node.found, passages_of(solved)])),
         )
         rest: list[PlannedStep] = reply.rest
         return rest
@@ -140,18 +141,25 @@ class Continuation(StepModule):
 
 
 class Tracing(StepModule):
-    """Tells the path and cites the passages that support it (SearChain, section 3.2)."""
+    """Tells the path and cites the passages that support it (SearChain, section 3.2).
 
-    def __init__(self) -> None:
+    Args:
+        branches: whether it may be several paths, one for each of several answers.
+    """
+
+    def __init__(self, *, branches: bool = False) -> None:
         super().__init__()
-        self.trace = dspy.Predict(TraceAnswer)
+        self.trace = dspy.Predict(TraceBranches if branches else TraceAnswer)
 
-    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> CitedAnswer:
+    def forward(
+        self, question: str, answer_style: AnswerStyle, path: list[Node], guesses: set[int] | None = None
+    ) -> CitedAnswer:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
-        A mark is taken out unless it stands at the answer of a step, and its passage supports that answer.
+        A mark is taken out unless it stands at the answer of a step, and its passage supports that answer. ``guesses``
+        are the ids of the guessed steps, if the steps are of several paths.
         """
-        nodes, guesses = without_repeats(path), guessed(path)
+        nodes, guesses = without_repeats(path), guessed(path) if guesses is None else guesses
         supported = [node for node in nodes if node.passage and node.support]
         passages = passages_of(supported)
         number = numbers_of(passages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dspy
 
@@ -17,10 +17,11 @@ from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
-from ..references import first_of, numbered
+from ..references import first_of, marked_in, numbered
 from .reader import read
 from .step_module import StepModule
 
+_BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # answers; not the numbers of a mark
 _PHRASE = 12  # words; a longer answer is no name, date or number
 _NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
@@ -40,6 +41,7 @@ class Verdict:
             it misquotes from a passage.
         certain: whether the LM is certain of what it remembers; off for a misquoted answer, about which it is not
             asked.
+        others: what else the passages give, where several answers fit: a verdict for each.
     """
 
     stance: Stance
@@ -50,11 +52,23 @@ class Verdict:
     evidence: str | None = None
     remembered: str | None = None
     certain: bool = True
+    others: tuple[Verdict, ...] = ()
 
     @property
     def support(self) -> str | None:
         """Return the sentence of the passage that holds the answer, or the evidence for a long one."""
         return sentence_with(self.evidence or self.answer, self.passage, self.query)
+
+    @property
+    def is_of_several_passages(self) -> bool:
+        """Return whether its answers are of more than one passage."""
+        return len({one.passage.id for one in (self, *self.others) if one.passage}) > 1
+
+    def united(self, further: Verdict) -> Verdict:
+        """Return it with those answers of a further one that it lacks."""
+        known = {normalise(one.answer or "") for one in (self, *self.others)}
+        more = (one for one in (further, *further.others) if one.answer and normalise(one.answer) not in known)
+        return replace(self, others=(*self.others, *more))
 
 
 class StepCheck(StepModule):
@@ -72,21 +86,21 @@ class StepCheck(StepModule):
         reply = call(
             self.check, question=question, query=query, proposed_answer=proposed_answer, passages=numbered(passages)
         )
-        shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
+        shown = shown_of(passages, reply)
         note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
-        passage = first_of([reply.passage_number], shown)
+        (found, passage), *others = several(reply.found, reply.passage_number, shown, proposed_answer)
         if found is None and passage is not None and reply.verdict != "silent":
             found = title_meant(reply.found, passage, query)
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
             misquoted, remembered = found if proposed is None else None, text_or_none(without_marks(reply.remembered))
             return Verdict("silent", query, remembered=misquoted or remembered, certain=misquoted is None)
-        span = Span(text=found, score=1.0)
+        span, given = Span(text=found, score=1.0), tuple(Verdict("supports", query, by, text) for text, by in others)
         if proposed is None:
-            return Verdict("supports", query, passage, found, span)
+            return Verdict("supports", query, passage, found, span, others=given)
         answer = more_exact(proposed, found, passage)
         if reply.verdict == "supports" or answer == proposed:  # the passage itself holds the whole proposed answer
-            return Verdict("supports", query, passage, answer, span)
-        return Verdict("contradicts", query, passage, found, span)
+            return Verdict("supports", query, passage, answer, span, others=given)
+        return Verdict("contradicts", query, passage, found, span, others=given)
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,26 @@ class SpanCheck:
         if not supports:
             return Verdict("contradicts", query, passage, span.text, span)
         return Verdict("supports", query, passage, answer, span, evidence)
+
+
+def several(
+    said: str, number: int, passages: Sequence[Passage], proposed: str
+) -> list[tuple[str | None, Passage | None]]:
+    """Return each answer that a reply such as "Ann Lee; Bo Ek [3]" gives, with its passage.
+
+    The first has the passage of this number, and if none counts, it is returned alone, as it is. The others have the
+    marked one, or any that holds them. Those count that their passage holds, first those that agree with the proposed.
+    """
+    first, *more = _BETWEEN.split(said)
+    alone = text_or_none(without_marks(first)), first_of([number], passages)
+    found = {normalise(alone[0]): alone} if alone[0] and alone[1] and holds(alone[1], alone[0]) else {}
+    for part in more:
+        text = text_or_none(without_marks(part)) or ""
+        read = [*(first_of([one], passages) for one in (*marked_in(part), number)), *passages]
+        passage = next((one for one in read if one and text and holds(one, text)), None)
+        if passage:
+            found.setdefault(normalise(text), (text, passage))
+    return sorted(found.values(), key=lambda pair: not agree(pair[0] or "", proposed)) or [alone]
 
 
 def title_meant(said: str, passage: Passage, query: str) -> str | None:

@@ -54,8 +54,11 @@ def answer_with_knowledge(asked: Asked) -> Values:
 
 
 def trace_answer(asked: Asked) -> Values:
-    """Tell the path step by step, with the marks that the model does not forget; and conclude."""
-    return _answer(asked, asked.steps("steps"))
+    """Tell the path step by step, with the marks that the model does not forget; and conclude, of a list all items."""
+    steps, needed = asked.steps("steps"), asked.question.answers if asked.question else ()
+    items = dict.fromkeys(step.answer for step in steps if step.answer and is_among(step.answer, needed))
+    told = _answer(asked, steps)
+    return told | {"answer": "; ".join(items)} if items and asked.style == "list" else told
 
 
 def fuse_assertions(asked: Asked) -> Values:

@@ -12,6 +12,7 @@ from ..asked import Asked, PathStep, pick_surest, read_steps
 from ..judge import stands_alone
 from ..phrases import Answers, describe, named_or_described, write_out
 from ..prompt import Values
+from ..world import is_among
 
 _CHAINS = ("solved", "chain", "planned_chain", "answered_plan", "new_steps", "rest")
 _LISTS = ("subquestions", "plan")
@@ -72,7 +73,11 @@ def check_step(asked: Asked) -> Values:
     if not agrees and mind.traits.chance("trusts", normalise(query), normalise(found)) >= mind.traits.trusts:
         return silent
     stance = "supports" if agrees else "contradicts"
-    return {"passage_number": number, "found": found, "verdict": stance, "remembered": ""}
+    items = asked.question.answers if asked.question and asked.question.style == "list" else ()
+    where = [(item, one.number) for item in items for _, one in sure if contains(one.text, item)]
+    others = {item: f"{item} [{place}]" for item, place in where if is_among(found, items) and item != found}
+    told = "; ".join([found, *others.values()])
+    return {"passage_number": number, "found": told, "verdict": stance, "remembered": ""}
 
 
 def correct_chain(asked: Asked) -> Values:

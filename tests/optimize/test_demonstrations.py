@@ -74,7 +74,8 @@ def test_what_is_written_by_hand_says_what_its_passages_say(signature, row):
             assert any(stands_in(cited, one.split()[-1]) for one in names) or not names, (told, cited)
     if "found" in signature.fields:
         assert bool(row["passage_number"]) == bool(row["found"]) == (row["verdict"] != "silent")
-        assert not row["found"] or stands_in(passages[row["passage_number"]], row["found"])
+        for found, *number in (re.findall(r"[^][]+", one) for one in row["found"].split("; ") if one):
+            assert stands_in(passages[int(*number or [row["passage_number"]])], found)
     if "judgements" in signature.fields:
         assert [one["number"] for one in row["judgements"]] == [*passages]
         assert all(bool(one["says"]) == one["useful"] for one in row["judgements"])
@@ -274,6 +275,7 @@ BORN = dspy.Example(annotated_steps=[{"question": "Where was Kafka born?", "answ
     ("inputs", "reply", "sound"),
     [
         ({"query": "Where was Kafka born?"}, {"passage_number": 1, "found": "Prague", "verdict": "supports"}, True),
+        ({"query": "Where was Kafka born?"}, {"passage_number": 1, "found": "Prague; Brno [2]", "verdict": "x"}, True),
         ({"query": "Where was Kafka born?"}, {"passage_number": 2, "found": "Prague", "verdict": "supports"}, False),
         ({"query": "Where was Kafka born?"}, {"passage_number": 0, "found": "", "verdict": "silent"}, False),
         ({"query": "Where is Kafka buried?"}, {"passage_number": 0, "found": "", "verdict": "silent"}, True),

@@ -179,11 +179,11 @@ NOTHING = {AUTHOR: "A novella.", DESCRIBED: "Nothing."}
 @pytest.mark.parametrize(
     ("steps", "replies", "found", "queries"),
     [
-        ([(AUTHOR,), (BORN,)], [SILENT, NO_REST, SILENT, NO_REST], NOTHING, [AUTHOR, DESCRIBED]),
-        ([(AUTHOR, SAYING), (BORN,)], [SILENT, SILENT, NO_REST], NOTHING, [AUTHOR, f"{AUTHOR} {SAYING}", DESCRIBED]),
+        ([(AUTHOR,), (BORN,)], [SILENT, SILENT], NOTHING, [AUTHOR, DESCRIBED]),
+        ([(AUTHOR, SAYING), (BORN,)], [SILENT, SILENT], NOTHING, [AUTHOR, f"{AUTHOR} {SAYING}", DESCRIBED]),
         (
             [(AUTHOR, SAYING), (BORN,)],
-            [supports(SAYING), SILENT, NO_REST],
+            [supports(SAYING), SILENT],
             {AUTHOR: f"It is by {SAYING}.", f"Where was {SAYING} born?": "Nothing."},
             [AUTHOR, f"Where was {SAYING} born?"],
         ),
@@ -197,7 +197,7 @@ NOTHING = {AUTHOR: "A novella.", DESCRIBED: "Nothing."}
     ids=["no answer", "a long guess", "a long fact", "a king without the years of his reign"],
 )
 def test_what_stands_in_later_queries(ask, steps, replies, found, queries):
-    asked = ask(steps, *replies, found=found)
+    asked = ask(steps, *replies, found=found, max_rounds=1)
     assert asked.queries == queries
     assert QUESTION in asked.prompts[1], "a check sees the question"
 
@@ -425,7 +425,8 @@ def test_a_failed_query_is_not_looked_up_again_where_the_new_plan_numbers_its_an
 
 
 def test_the_same_prompt_is_not_asked_twice(ask):
-    asked = ask([(AUTHOR,), (AUTHOR,)], SILENT, NO_REST, NO_REST, found={AUTHOR: "A novella."})
+    asked = ask([(AUTHOR,), (AUTHOR,)], SILENT, found={AUTHOR: "A novella."}, max_rounds=1)
+    assert len(asked.prompts) == len(["the plan", "one check", "the trace"])
     assert len(asked.prompts) == len(set(asked.prompts))
 
 
@@ -582,3 +583,133 @@ def test_a_number_sign_of_the_question_is_no_earlier_answer(ask):
     prompt = ask([], NO_REST, found={}, question=asked).prompts[0]
     assert "Who wrote the No. 1 hit of the singer of Emily?" in prompt
     assert "#1 hit" not in prompt
+
+
+FRIENDS, TOWN = "Who were the friends of Kafka?", "Where was #1 born?"
+CIRCLE = {
+    FRIENDS: "Kafka met Max Brod, Oskar Baum and Felix Weltsch.",
+    "Where was Max Brod born?": "Max Brod was born in Prague.",
+    "Where was Oskar Baum born?": "Oskar Baum was born in Plzeň.",
+    "Where was Felix Weltsch born?": "Felix Weltsch is also of Prague.",
+}
+THREE = supports("Max Brod; Oskar Baum; Felix Weltsch")
+TOWNS = {"final_content": "Brod is of Prague [1], Baum of Plzeň [2], Weltsch of Prague [3].", "answer": "Prague; Plzeň"}
+
+
+def towns(tree: ReasoningTree) -> list[tuple[str | None, list[str | None]]]:
+    """Return the answers of the first step of the answer's paths, each with those that follow from it."""
+    behind = tree.nodes_behind_answer()
+    return [
+        (node.answer, [one.answer for one in behind if one.parent == node.id]) for node in behind if node.parent is None
+    ]
+
+
+@pytest.mark.parametrize("style", ["list", "short"])
+@pytest.mark.parametrize(
+    ("recalled", "first", "sources"),
+    [
+        ((None, False), "Max Brod", ["completed", "completed", "completed"]),
+        (("Oskar Baum", True), "Oskar Baum", ["lm", "completed", "completed"]),
+        (("Werfel", True), "Max Brod", ["corrected", "corrected", "corrected"]),
+    ],
+)
+def test_the_chain_goes_on_from_each_answer_of_a_step(ask, style, recalled, first, sources):
+    born = {"Max Brod": "Prague", "Oskar Baum": "Plzeň", "Felix Weltsch": "Prague"}
+    names = [first, *(name for name in born if name != first)]
+    stance = contradicts if recalled[0] == "Werfel" else supports
+    replies = [stance("Max Brod; Oskar Baum; Felix Weltsch"), *(supports(born[name]) for name in names)]
+    content = " ".join(f"{name} is of {born[name]} [{number}]." for number, name in enumerate(names, start=2))
+    told = {"final_content": content, "answer": "Prague; Plzeň"}
+    asked = ask([(FRIENDS, *recalled), (TOWN,)], *replies, found=CIRCLE, told=told, style=style)
+    tree = asked.prediction.tree
+    assert towns(tree) == [(name, [born[name]]) for name in names]
+    assert asked.queries == [FRIENDS, *(f"Where was {name} born?" for name in names)]
+    assert [node.source for node in tree.nodes_behind_answer() if node.parent is None] == sources
+    assert [step["answer"] for step in shown(asked.prompts[-1], "steps")] == [*names, *map(born.get, names)]
+    assert [passage.text for passage in asked.prediction.references] == [CIRCLE[query] for query in asked.queries[1:]]
+    assert asked.prediction.answers == (["Prague", "Plzeň"] if style == "list" else ["Prague"])
+    assert asked.prediction.rests_on == "passages"
+
+
+def test_answers_that_no_later_step_needs_are_told_and_not_followed(ask):
+    steps = [(FRIENDS,), ("Who wrote The Castle?",)]
+    found = {**CIRCLE, "Who wrote The Castle?": "The Castle is by Kafka."}
+    asked = ask(steps, THREE, supports("Kafka"), found=found, told=TOWNS, max_branches=1)
+    assert asked.queries == [FRIENDS, "Who wrote The Castle?"]
+    assert [step["answer"] for step in shown(asked.prompts[-1], "steps")] == [
+        "Max Brod",
+        "Oskar Baum",
+        "Felix Weltsch",
+        "Kafka",
+    ]
+    assert "not followed" not in asked.prediction.final_content
+
+
+@pytest.mark.parametrize(("most", "left"), [(1, ["Oskar Baum", "Felix Weltsch"]), (2, ["Felix Weltsch"]), (3, [])])
+def test_answers_beyond_max_branches_are_told_in_the_tree_and_in_the_text(ask, most, left):
+    asked = ask([(FRIENDS,), (TOWN,)], THREE, *[PRAGUE] * 3, found=CIRCLE, told=TOWNS, max_branches=most)
+    tree = asked.prediction.tree
+    assert len(asked.queries) == 1 + most
+    lines = [node_line(node, tree) for node in tree.nodes if node.ended == "not followed"]
+    assert [line.split(" → ")[1].split("  (found, not followed")[0] for line in lines] == left
+    told = f" Also found, but not followed (max_branches: {most}): {'; '.join(left)}."
+    assert (told in asked.prediction.final_content) == bool(left)
+    assert [name for name, _ in towns(tree)] == ["Max Brod", "Oskar Baum", "Felix Weltsch"][:most]
+
+
+def test_a_query_that_another_branch_has_asked_is_not_asked_again(ask):
+    castle = "Who wrote The Castle?"
+    steps = [(FRIENDS,), (castle,), ("Did #1 know #2?",)]
+    known = {f"Did {name} know Kafka?": f"{name} knew Kafka." for name in ("Max Brod", "Oskar Baum")}
+    two = supports("Max Brod; Oskar Baum")
+    asked = ask(steps, two, supports("Kafka"), *[supports("Kafka")] * 2, found={**CIRCLE, castle: "By Kafka.", **known})
+    assert asked.queries == [FRIENDS, castle, *known]
+    assert [step["query"] for step in shown(asked.prompts[-1], "steps")] == [FRIENDS, FRIENDS, castle, *known]
+
+
+@pytest.mark.parametrize("first", ["", "Dot Moe; "])
+def test_an_answer_of_several_counts_where_a_passage_holds_it_its_own_or_another(ask, first):
+    passages = [
+        Passage(id=str(n), title=name, text=f"{name} likes chess.") for n, name in enumerate(("Ann Low", "Bo Ek", "Cy"))
+    ]
+    said = {**supports(f"{first}Ann Low; Bo Ek [2];Cy; Dot Moe [3]; ann low"), "passage_number": 1}
+    tree = ask([("Who likes chess?",)], said, found=GivingRetriever(passages)).prediction.tree
+    told = [(node.answer, node.passage and node.passage.title) for node in tree.nodes_behind_answer()]
+    assert told == [("Ann Low", "Ann Low"), ("Bo Ek", "Bo Ek"), ("Cy", "Cy")], "no passage names Dot Moe"
+
+
+def test_where_several_passages_give_an_answer_the_next_ones_are_looked_at_too(ask):
+    names = ("Ann", "Bo", "Cy", "Dot", "Eve", "Flo", "Gus")
+    chess = GivingRetriever(Passage(id=name, title=name, text=f"{name} likes chess.") for name in names)
+    said = [supports("Ann; Bo [2]"), supports("Cy; Dot [2]; Bo"), supports("Eve")]
+    asked = ask([("Who likes chess?",)], *said, found=chess, k=2)
+    behind = asked.prediction.tree.nodes_behind_answer()
+    assert [node.answer for node in behind] == ["Ann", "Bo", "Cy", "Dot", "Eve"], "the third look found one alone"
+    assert [passage.title for passage in behind[0].found] == list(names[:6])
+    assert len(asked.prompts) == len(["the plan", *said, "the trace"])
+
+
+def test_where_one_of_several_leads_nowhere_the_others_count(ask):
+    asked = ask([(FRIENDS,), (TOWN,)], THREE, PRAGUE, supports("Plzeň"), SILENT, NO_REST, found=CIRCLE, told=TOWNS)
+    *_, last = shown(asked.prompts[-1], "steps")
+    assert (last["query"], last["answer"]) == ("Where was Felix Weltsch born?", None)
+    assert asked.prediction.rests_on == "passages"
+
+
+def test_a_plan_without_another_way_ends_the_chain(ask):
+    asked = ask(plan(None, None, None), SILENT, NO_REST, found={AUTHOR: "A novella."}, told={**TOLD, "answer": ""})
+    assert asked.queries == [AUTHOR]
+    assert len(asked.prompts) == len(["the plan", "a check", "the new plan", "the trace"])
+    assert [step["query"] for step in shown(asked.prompts[-1], "steps")] == [AUTHOR]
+    assert (asked.prediction.answer, asked.prediction.answers) == ("", [])
+
+
+def test_a_new_plan_sees_the_passages_of_solved_steps_and_the_trace_the_query_that_failed(ask):
+    other = "In which city was Kafka born?"
+    found = {AUTHOR: PASSAGES[AUTHOR], BIRTH: "Nothing of it.", other: PASSAGES[BIRTH]}
+    rest = {"rest": [planned(other)]}
+    asked = ask([(AUTHOR,), (BORN,)], KAFKA, SILENT, rest, PRAGUE, found=found)
+    assert PASSAGES[AUTHOR] in asked.prompts[3]
+    told = [(step["query"], step["answer"]) for step in shown(asked.prompts[-1], "steps")]
+    assert told == [(AUTHOR, "Franz Kafka"), (BIRTH, None), (other, "Prague")]
+    assert asked.prediction.rests_on == "passages"

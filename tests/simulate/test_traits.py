@@ -3,8 +3,12 @@
 from typing import Any
 
 import dspy
-from tiny_world import BLANK, FIRST, OLDER, PASSAGES, RIVER, SURE, ask
+from fakes import GivingRetriever
+from tiny_world import BLANK, FIRST, OLDER, PASSAGES, RIVER, SURE, ask, question
 
+from questree.data import Question
+from questree.programs import SearChain
+from questree.retrieval import Passage
 from questree.signatures.chain_of_query import (
     CompleteChain,
     CorrectChain,
@@ -16,7 +20,7 @@ from questree.signatures.chain_of_query import (
 )
 from questree.signatures.reader import ReadPassage
 from questree.signatures.verdict import CheckStep
-from questree.simulate import Traits
+from questree.simulate import Traits, simulated_lm
 
 CHAIN = [
     Step(query="Who wrote The Metamorphosis?", answer="Franz Kafka"),
@@ -76,6 +80,19 @@ def test_a_verdict_is_on_what_is_read_and_names_its_passage() -> None:
     assert verdict("Vienna", BLANK.model_copy(update={"trusts": 0.0})) == (0, "", "silent", "")
     assert verdict("", passages=given[:1]) == verdict("Vienna", SURE, given[:1]) == (0, "", "silent", "")
     assert verdict("", SURE, given[:1]) == (0, "", "silent", "Prague")
+
+
+def test_a_list_is_read_traced_and_given_whole() -> None:
+    steps = [("Who wrote The Trial?", "Kafka", "The Trial"), ("Who were the friends of #1?", "Brod", "Circle")]
+    friends = question(5, "Who were the friends of the author of The Trial?", "Brod", steps)
+    listed = {"style": "list", "answers": ["Brod", "Baum", "Weltsch"]}
+    asked = Question.model_validate(friends.model_dump(by_alias=True) | listed)
+    texts = {"The Trial": "It is by Kafka.", "Circle": "With Baum and Brod Kafka often met.", "Else": "Baum was there."}
+    passages = [Passage(id=title, title=title, text=text) for title, text in texts.items()]
+    with dspy.context(lm=simulated_lm([asked], BLANK, cache=False)):
+        prediction = SearChain(GivingRetriever(passages))(question=asked.question, answer_style="list")
+    assert prediction.answers == ["Brod", "Baum"], "no passage has Weltsch"
+    assert [node.answer for node in prediction.tree.nodes_behind_answer()] == ["Kafka", "Brod", "Baum"]
 
 
 def test_an_invented_answer_is_wrong_of_the_same_kind_and_flows_into_the_next_query() -> None:
