@@ -123,7 +123,8 @@ class EvidenceChain(Program):
         sentences = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
         answer = as_answer(findings.answer, references)
-        introduction = "So the answer is" if findings.sure else "A guess"
+        left_out = answer_style == "list" and self.settings.abstain == "unsupported"  # what is a guess, item by item
+        introduction = "So the answer is" if findings.sure or left_out else "A guess"
         conclusion = [f"{introduction}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         content = " ".join([*sentences, *recalled, *conclusion])
         return answered(tree, answer, content, references, findings.sure, passages=distinct([references, shown]))

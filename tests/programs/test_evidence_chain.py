@@ -269,9 +269,12 @@ def test_a_place_that_a_query_does_not_need_is_filled_by_another(ask):
     assert [len(node.found) for node in prediction.tree.nodes if node.source == "query"] == [1, 3, 2]
 
 
-@pytest.mark.parametrize(("abstain", "answers"), [("off", ["chess", "boats"]), ("unsupported", ["chess"])])
-def test_an_item_that_no_passage_holds_is_left_out_alone(ask, abstain: str, answers: list[str]):
+@pytest.mark.parametrize(
+    ("abstain", "answers", "told"),
+    [("off", ["chess", "boats"], "A guess: chess; boats."), ("unsupported", ["chess"], "So the answer is: chess.")],
+)
+def test_an_item_that_no_passage_holds_is_left_out_alone(ask, abstain: str, answers: list[str], told: str):
     reply = reads(LIKES[0], answer="chess; boats", sure=False)
     prediction, *_ = ask(reply, found=[JO], style="list", abstain=abstain)
     assert (prediction.answers, prediction.nearest) == (answers, "boats" * (abstain != "off"))
-    assert prediction.final_content.endswith("Not in a passage: boats.")
+    assert prediction.final_content.endswith(f"{told} Not in a passage: boats.")
