@@ -129,9 +129,7 @@ def held_among(tree: ReasoningTree, items: Sequence[str], references: Sequence[P
     return [one for one in items if any(stands_in(text, one) for text in texts)]
 
 
-def basis(
-    tree: ReasoningTree, answer: str, references: Sequence[Passage], items: Sequence[str] = ()
-) -> Basis | None:
+def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage], items: Sequence[str] = ()) -> Basis | None:
     """Return what an answer rests on; None without an answer.
 
     A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a
