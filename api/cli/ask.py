@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..retrieval import Passage
 
 Form = Literal["text", "json", "mermaid", "html"]
-Style = Literal["short", "yes-no", "label", "two-label", "long"]
+Style = Literal["short", "yes-no", "label", "two-label", "long", "list"]
 
 
 def ask(
@@ -119,7 +119,9 @@ def _answer(prediction: Any) -> str:
     from ..programs.basis import standing_of
 
     stands, simulated = str(standing_of(prediction)), _is_simulated()
-    text = answer_text(prediction.final_content, prediction.references, prediction.answer or stands, simulated=simulated)
+    text = answer_text(
+        prediction.final_content, prediction.references, prediction.answer or stands, simulated=simulated
+    )
     return f"{text}\n{stands}" if prediction.answer else text
 
 
