@@ -32,7 +32,6 @@ class Calibration:
         scores: a reader's, on other questions; None where there are none.
         f1: a check's, on the other half of the pairs; None where that has none.
         failed: calls that failed; they give no reading.
-        seen: questions that were left out, since the reader was trained on their passage.
         simulated: whether a simulated LM did the reading.
     """
 
@@ -44,7 +43,6 @@ class Calibration:
     scores: ReaderScores | None = None
     f1: Interval | None = None
     failed: int = 0
-    seen: int = 0
     simulated: bool = False
 
 
@@ -78,8 +76,8 @@ class Readers(Parts):
         model_kind = "lm" if settings.reader == "lm" else "dpr"
         folder, manifest = _kept_for(ReaderManifest, settings.reader, model_kind, settings.out, Path("readers"))
         # before a model is loaded: they may be faulty
-        examples, seen = self._unseen(settings.split)
-        held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
+        examples = self._examples(settings.split)
+        held_out = self._examples(test_split) if test_split else []
         refuse_leak({one.question for one in examples}, {one.question for one in held_out})
         reader, simulated = self._reader_or_lm()
         with writing(folder, "calibration", shared=True) as file, Account(file).open() as account:
@@ -107,7 +105,7 @@ class Readers(Parts):
         tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
         title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
         plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
-        found: dict[str, Any] = {"scores": scores, "failed": failed, "seen": seen + seen_later, "simulated": simulated}
+        found: dict[str, Any] = {"scores": scores, "failed": failed, "simulated": simulated}
         return Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)
 
     def calibrate_duplicates(self, pairs: Path, on_read: Count) -> Calibration:
@@ -143,16 +141,12 @@ class Readers(Parts):
         plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
         return Calibration(check.name, folder, readings, chosen, check.threshold, f1=f1)
 
-    def _unseen(self, split: str) -> tuple[list[ReadingExample], int]:
-        """Return questions of a split, and how many were left out, since the reader was trained on their passage."""
-        from .optimize.readers import leave_out_seen, reading_examples, spread_out
+    def _examples(self, split: str) -> list[ReadingExample]:
+        """Return questions of a split, each with its passage."""
+        from .optimize.readers import reading_examples, spread_out
 
-        settings = self.settings
-        examples = reading_examples(settings.task, split, seed=settings.seed)
-        fresh = leave_out_seen(examples, settings.reader)
-        if not fresh:
-            raise QuestreeError(f"{settings.reader} was trained on all passages of {settings.task}, {split}.")
-        return spread_out(fresh, settings.limit or len(fresh)), len(examples) - len(fresh)
+        examples = reading_examples(self.settings.task, split, seed=self.settings.seed)
+        return spread_out(examples, self.settings.limit or len(examples))
 
     def _read(
         self, reader: Reader, split: str, examples: list[ReadingExample], on_read: Count

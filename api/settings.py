@@ -73,7 +73,7 @@ class RunSettings(RunPolicy, BaseSettings):
     """What puts the 50 best passages of each search into its order: 'lm', a cross-encoder by name or folder, or
     colbert: and a ColBERT checkpoint."""
     reader: str = "lm"
-    """'lm', a folder of `questree train-reader` or `calibrate-reader`, package:name, or a DPR reader's name."""
+    """'lm', a folder of `questree calibrate-reader`, package:name, or a DPR reader's name."""
     duplicates: str = "exact"
     """How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder by name,
     package:name, or a folder of `questree calibrate-duplicates`."""

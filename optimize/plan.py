@@ -151,8 +151,6 @@ def _prompts(program: Program) -> dict[str, list[str]]:
 
 def check_asked(optimizer: Optimizer, **parts: Any) -> None:
     """Check that the optimizer asks the parts that are given for it."""
-    for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.leaves_aside()):
+    for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.unused):
         others = ", ".join(other for other, kind in OPTIMIZERS.items() if name not in kind.unused)
-        raise QuestreeError(
-            f"{optimizer.name} with these settings asks no {name}: leave it out, or take one that does: {others}."
-        )
+        raise QuestreeError(f"{optimizer.name} asks no {name}: leave it out, or take one that does: {others}.")

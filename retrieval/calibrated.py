@@ -13,7 +13,7 @@ from ..common.json_files import validate
 from ..common.manifests import ManifestKind
 
 FORMAT = 1
-_KIND = ManifestKind("calibrated model", FORMAT, "train or calibrate anew", error=CheckpointError)
+_KIND = ManifestKind("calibrated model", FORMAT, "calibrate anew", error=CheckpointError)
 
 
 class Calibrated(BaseModel):
@@ -41,20 +41,18 @@ class ReaderManifest(Calibrated):
     """The manifest of a reader.
 
     Attributes:
-        kind: ``spans``, trained here, with its weights beside this file; ``dpr``, in DPR's published layout; ``lm``,
-            the LM itself, for its threshold: ``model`` is the LM that was calibrated.
+        kind: ``dpr``, in DPR's published layout; ``lm``, the LM itself, for its threshold: ``model`` is the LM that was
+            calibrated.
         window: how many tokens of query, title and text it reads.
         longest_answer: the most tokens of a span.
-        training: what it was trained on, and how.
     """
 
     FILE: ClassVar[str] = "questree-reader.json"
     RESERVED: ClassVar[tuple[str, ...]] = ("lm",)
 
-    kind: Literal["spans", "dpr", "lm"]
+    kind: Literal["dpr", "lm"]
     window: int = Field(default=350, ge=1, le=1 << 20)
     longest_answer: int = Field(default=10, ge=1, le=1 << 20)
-    training: dict[str, Any] = {}
 
 
 class DuplicatesManifest(Calibrated):

@@ -26,10 +26,10 @@ _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
     "Ask": ("demo", "mcp", "prompts"),
     "Build": (
-        *("fetch", "serve-retriever", "train-reader"),
+        *("fetch", "serve-retriever"),
         *("calibrate-reader", "calibrate-duplicates", "calibrate-links"),
     ),
-    "Measure": ("evaluate", "recheck", "audit", "attack", "analyse"),
+    "Measure": ("evaluate", "audit", "attack", "analyse"),
     "Share": ("export", "pack", "replay", "push"),
     "Tools": ("list", "ui", "simulate"),
 }

@@ -40,15 +40,13 @@ def calibrate_reader(
         found = named.calibrate(None if test_split == "none" else test_split, bars.count)
     points = _points(found, [*map(float, range(-2, 7)), 1.5])
     if as_json:
-        facts = {"reader": found.name, "readings": len(found.readings), "failed": found.failed, "left_out": found.seen}
+        facts = {"reader": found.name, "readings": len(found.readings), "failed": found.failed}
         shown = [{"which": which, **vars(point)} for which, point in points]
         print_json({**facts, "simulated": found.simulated, "points": shown})
         return
     _print_points(points, found.simulated)
     failed = f", {found.failed} failed" if found.failed else ""
     echo(f"{len(found.readings)} passages read with {found.name}{failed}")
-    if found.seen:
-        echo(f"left out: {found.seen} questions on passages that it was trained on")
     if found.scores is not None:
         simulated = f" ({SIMULATED})" if found.simulated else ""
         echo(f"{test_split}: {list_scores(found.scores)}{simulated}")

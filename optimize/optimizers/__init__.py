@@ -22,15 +22,11 @@ OPTIMIZERS: PartsByName[type[Optimizer]] = PartsByName(
         "bootstrap-random-search": ".few_shot:BootstrapRandomSearch",
         "bootstrap-optuna": ".few_shot:BootstrapOptuna",
         "mipro": ".instructions:Mipro",
-        "simba": ".simba:Simba",
         "gepa": ".gepa:Gepa",
-        "copro": ".instructions:Copro",
         "infer-rules": ".instructions:InferRules",
         "auto-cot": ".auto_cot:AutoCoTFewShot",
         "knn-few-shot": ".few_shot:KnnFewShot",
         "ensemble": ".few_shot:Ensemble",
-        "bootstrap-finetune": ".weights:BootstrapFinetune",
-        "better-together": ".weights:BetterTogether",
     },
 )
 
