@@ -75,8 +75,8 @@ class RunSettings(RunPolicy, BaseSettings):
     reader: str = "lm"
     """'lm', a folder of `questree calibrate-reader`, package:name, or a DPR reader's name."""
     duplicates: str = "exact"
-    """How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder by name,
-    package:name, or a folder of `questree calibrate-duplicates`."""
+    """How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder by name
+    or folder, or package:name."""
     defence: Literal["none", "agreement", "reader"] = "none"
     """Leave out passages that look planted: none, agreement (they repeat the question, or one another) or reader (a
     trained --reader finds no answer in them)."""
@@ -93,7 +93,7 @@ class RunSettings(RunPolicy, BaseSettings):
     workers: int | None = Field(default=None, ge=1)
     """Workers on the cluster of --on. Default: one for each core, but no more than --concurrency."""
     out: Path | None = None
-    """Folder to write. Default: one under runs/, readers/ or duplicates/."""
+    """Folder to write. Default: one under runs/ or readers/."""
 
     @field_validator("retriever", mode="before")
     @classmethod

@@ -63,7 +63,7 @@ class DPRReader:
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
-        manifest = stored(ReaderManifest, model) or ReaderManifest(kind="dpr")
+        manifest = stored(model) or ReaderManifest(kind="dpr")
         name = manifest.model or model
         if manifest.kind == "lm":
             raise CheckpointError(f"{model} holds the threshold of an LM, not a model that could be loaded.")

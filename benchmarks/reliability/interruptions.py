@@ -50,7 +50,6 @@ COMMANDS = {
     "replay --live": f"replay ../made.capsule --live {_LM} --retriever ../bm25",
     "ask": f"ask '{_QUESTION}' --lm openai/simulated --retriever ../bm25 --json --out run",
     **{name: f"{_SMALL} --optimizer {name}" for name in ("bootstrap-few-shot", "auto-cot", "knn-few-shot")},
-    "bootstrap-optuna": f"{_SMALL} --optimizer bootstrap-optuna --optimizer-set trials=2",
     "ensemble": f"{_SMALL} --optimizer ensemble --optimizer-set candidates=1 --optimizer-set size=2",
     "infer-rules": f"{_SMALL} --optimizer infer-rules --optimizer-set candidates=2",
     "bootstrap-random-search": f"{_COMPILE} --optimizer bootstrap-random-search --optimizer-set candidates=1",

@@ -20,7 +20,6 @@ OPTIMIZERS: PartsByName[type[Optimizer]] = PartsByName(
         "annotated-few-shot": ".few_shot:AnnotatedFewShot",
         "bootstrap-few-shot": ".few_shot:BootstrapFewShot",
         "bootstrap-random-search": ".few_shot:BootstrapRandomSearch",
-        "bootstrap-optuna": ".few_shot:BootstrapOptuna",
         "mipro": ".instructions:Mipro",
         "gepa": ".gepa:Gepa",
         "infer-rules": ".instructions:InferRules",

@@ -1,4 +1,4 @@
-"""Calibration and scoring of readers, and the thresholds of duplicate queries."""
+"""Calibration and scoring of readers."""
 
 from typing import TYPE_CHECKING
 

@@ -31,7 +31,6 @@ NEEDS = {
     "index mini --out made --on ray": "cluster",
     "evaluate direct --on ray --out made": "cluster",
     "compile direct --optimizer mipro --out made": "optimizers",
-    "compile direct --optimizer bootstrap-optuna --out made": "optimizers",
 }
 
 

@@ -29,7 +29,6 @@ SMALL = {
     "annotated-few-shot": {"k": 2, "questions": 8},
     "bootstrap-few-shot": {},
     "bootstrap-random-search": {"candidates": 1},
-    "bootstrap-optuna": {"trials": 2},
     "mipro": {"auto": None, "candidates": 2, "trials": 2},
     "gepa": {"auto": None, "max_metric_calls": 24},
     "infer-rules": {"candidates": 2, "rules": 3},
