@@ -21,7 +21,7 @@ from ..evaluation.identity import lm_facts, versions
 from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.record_scores import MetricError, ScoreFunction, checked_metrics, keeps_scores
-from ..evaluation.run import Answerers, Interrupted, evaluate
+from ..evaluation.run import Interrupted, evaluate
 from ..evaluation.run_file import WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
@@ -54,7 +54,6 @@ def compile(
     prompt_lm: dspy.BaseLM | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    answerers: Answerers | None = None,
     out: str | Path | None = None,
     tracking: Tracking = OFF,
     register: str | None = None,
@@ -100,7 +99,6 @@ def compile(
         prompt_lm=checked("prompt_lm", prompt_lm),
         seed=seed,
         policy=checked("policy", policy) or RunPolicy(),
-        answerers=answerers,
         out=None if out is None else Path(out),
         tell=on_progress,
         register=register,
@@ -154,7 +152,7 @@ class _Steps:
             saved_name(type(members_of(self.program)[0]))
         bill = LMBill(plan.policy, self.file)
         with bill.open():
-            before = self.score(self.program, "before", plan.answerers)
+            before = self.score(self.program, "before")
             with self.stopping():
                 compilation = self.load_finished() or self.optimize(train, val, bill)
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
@@ -162,7 +160,7 @@ class _Steps:
             self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
             if self.saves:  # at once, and not with the scores: scoring may be interrupted
                 save(compilation.program, self.folder, **self.describe(compilation))
-            after = self.score(compilation.program, "after", plan.answerers)
+            after = self.score(compilation.program, "after")
             return self.keep(Compiled(compilation, before, after))
 
     def begin(self, stage: str, program: Program) -> KeptRun | None:
@@ -170,7 +168,7 @@ class _Steps:
         plan = self.plan
         return begin(self.file, stage, program, plan.examples.task, plan.policy) if plan.out else None
 
-    def score(self, program: Program, stage: Literal["before", "after"], answerers: Answerers | None) -> Evaluation:
+    def score(self, program: Program, stage: Literal["before", "after"]) -> Evaluation:
         """Return the program's scores on the dev questions."""
         plan, task, tell = self.plan, self.plan.examples.task, self.plan.tell
         bar = notebook_bar(stage) if tell is None else lambda progress: tell(CompileProgress(stage, questions=progress))
@@ -183,7 +181,6 @@ class _Steps:
                 out=self.begin(stage, program),
                 seed=plan.seed,
                 policy=plan.policy,
-                answerers=answerers,
                 on_progress=bar,
             )
         self.run.evaluation(evaluation, task, prefix=f"{stage}_")

@@ -15,7 +15,6 @@ from ..evaluation.identity import digest, lm_facts, run_identity, versions
 from ..evaluation.kept_run import check_same
 from ..evaluation.record_scores import ScoreFunction, metric_name
 from ..evaluation.records import check_example, plain, question_id
-from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
 from ..evaluation.tracking import Tracking
 from ..lm.limits import RunPolicy
@@ -48,7 +47,6 @@ class Plan:
     prompt_lm: dspy.BaseLM | None
     seed: int
     policy: RunPolicy
-    answerers: Answerers | None
     out: Path | None
     tell: Callable[[CompileProgress], None] | None
     register: str | None = None

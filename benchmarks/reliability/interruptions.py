@@ -39,7 +39,6 @@ COMMANDS = {
     "index": _INDEX,
     "index on ray": f"{_INDEX} --on ray --workers 2",
     "evaluate": _EVALUATE,
-    "evaluate on ray": f"{_EVALUATE} --on ray --workers 2",
     "evaluate --judge": f"evaluate oner-cot --limit 8 --judge openai/simulated {_RUN}",
     "evaluate --event-loop": f"evaluate tree-of-reviews --limit 4 --event-loop {_RUN}",
     "evaluate --repeats": f"evaluate oner-cot --limit 4 --repeats 2 --temperature 0.7 {_RUN}",
