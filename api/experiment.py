@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,24 +182,18 @@ class Experiment(Parts):
 
     @contextmanager
     def asking(self) -> Iterator[dict[str, Any]]:
-        """Configure the LM, and give how questions are asked: by whom, within which bounds, and where it is tracked.
-
-        Those who answer are the workers of the cluster that ``--on`` names; None for this process.
-        """
+        """Configure the LM, and give how questions are asked: within which bounds, and where it is tracked."""
         from .lm.failure import address_of
         from .lm.limits import GivenUpError
-        from .remote_answers import answering
 
         settings = self.settings
-        with nullcontext() if settings.on is None else answering(settings) as answerers:
-            self.use_lm()
-            how = {"seed": settings.seed, "policy": settings.policy, "answerers": answerers, "tracking": self.tracking}
-            try:
-                yield how
-            except GivenUpError as error:
-                if error.shared and (address := address_of(self.lm)):  # which no record shows
-                    error.args = (f"{error} The LM was asked at {address}.",)
-                raise
+        self.use_lm()
+        try:
+            yield {"seed": settings.seed, "policy": settings.policy, "tracking": self.tracking}
+        except GivenUpError as error:
+            if error.shared and (address := address_of(self.lm)):  # which no record shows
+                error.args = (f"{error} The LM was asked at {address}.",)
+            raise
 
     def folder(self, *names: str, of: Any = None) -> Path:
         """Return the folder of a run: that of the settings, else one whose name is made of these.

@@ -159,12 +159,12 @@ class Parts:
         name = self.settings.reader
         if name == "lm":
             return None
-        from .retrieval.calibrated import ReaderManifest, stored
+        from .retrieval.calibrated import stored
         from .retrieval.retriever_names import READERS
 
         if READERS.means(name):
             return READERS.named(name)
-        manifest = stored(ReaderManifest, name)
+        manifest = stored(name)
         if manifest is None or manifest.kind != "lm":
             from .retrieval import DPRReader
 
@@ -179,24 +179,18 @@ class Parts:
 
     @cached_property
     def duplicates(self) -> DuplicateCheck | None:
-        """Return the check that ``--duplicates`` names, with its stored threshold; None for the one by words."""
-        name, retriever = self.settings.duplicates, self.settings.retriever
+        """Return the check that ``--duplicates`` names; None for the one by words."""
+        name = self.settings.duplicates
         if name == "exact":
             return None
         from .retrieval import CrossEncoderDuplicates, RetrieverDuplicates
-        from .retrieval.calibrated import DuplicatesManifest, stored
         from .retrieval.retriever_names import DUPLICATES
 
         if name != "retriever" and DUPLICATES.means(name):
             return DUPLICATES.named(name)
-        manifest = stored(DuplicatesManifest, name)
-        threshold = manifest.threshold if manifest else None
-        if name == "retriever" or (manifest and manifest.kind == "retriever"):
-            chosen_with = manifest.calibration.get("retriever") if manifest else None
-            if chosen_with not in (None, retriever):
-                logger.warning("%s was calibrated with %s; the retriever here is %s.", name, chosen_with, retriever)
-            return RetrieverDuplicates.of(self.retriever, threshold=threshold)
-        return CrossEncoderDuplicates.load((manifest and manifest.model) or name, threshold=threshold)
+        if name == "retriever":
+            return RetrieverDuplicates.of(self.retriever)
+        return CrossEncoderDuplicates.load(name)
 
     @cached_property
     def tracking(self) -> Tracking:

@@ -1,4 +1,4 @@
-"""Readers and duplicate checks that settings name: passages that do not answer, and thresholds that are stored."""
+"""The reader that settings name: passages that do not answer, and a threshold that is stored."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .common.errors import QuestreeError
 from .parts import Parts
-from .retrieval.calibrated import Calibrated, DuplicatesManifest, ReaderManifest, folder_of, store, stored
+from .retrieval.calibrated import ReaderManifest, folder_of, store, stored
 
 if TYPE_CHECKING:
     from .metrics import Interval
     from .optimize.readers import ReaderScores, Reading, ReadingExample, ThetaPoint
     from .retrieval import Reader
-
-_Manifest = TypeVar("_Manifest", bound=Calibrated)
 Count = Callable[[str, int, int], None]
 """Called with what is being done, how many of it are done, and how many there are."""
 
@@ -32,7 +30,6 @@ class Calibration:
         scores: a reader's, on other questions; None where there are none.
         f1: a check's, on the other half of the pairs; None where that has none.
         failed: calls that failed; they give no reading.
-        seen: questions that were left out, since the reader was trained on their passage.
         simulated: whether a simulated LM did the reading.
     """
 
@@ -44,12 +41,11 @@ class Calibration:
     scores: ReaderScores | None = None
     f1: Interval | None = None
     failed: int = 0
-    seen: int = 0
     simulated: bool = False
 
 
 class Readers(Parts):
-    """The reader and the duplicate check that the settings name, and questions to try them on."""
+    """The reader that the settings name, and questions to try it on."""
 
     def mined(self, examples: list[ReadingExample], on_mined: Count) -> list[ReadingExample]:
         """Return the examples with passages that the settings' retriever, if any, finds and that do not answer."""
@@ -75,11 +71,10 @@ class Readers(Parts):
         from .optimize.readers import best_theta, plot_theta, score_readings
 
         settings = self.settings
-        model_kind = "lm" if settings.reader == "lm" else "dpr"
-        folder, manifest = _kept_for(ReaderManifest, settings.reader, model_kind, settings.out, Path("readers"))
+        folder, manifest = _kept_for(settings.reader, settings.out)
         # before a model is loaded: they may be faulty
-        examples, seen = self._unseen(settings.split)
-        held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
+        examples = self._examples(settings.split)
+        held_out = self._examples(test_split) if test_split else []
         refuse_leak({one.question for one in examples}, {one.question for one in held_out})
         reader, simulated = self._reader_or_lm()
         with writing(folder, "calibration", shared=True) as file, Account(file).open() as account:
@@ -107,52 +102,15 @@ class Readers(Parts):
         tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
         title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
         plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
-        found: dict[str, Any] = {"scores": scores, "failed": failed, "seen": seen + seen_later, "simulated": simulated}
+        found: dict[str, Any] = {"scores": scores, "failed": failed, "simulated": simulated}
         return Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)
 
-    def calibrate_duplicates(self, pairs: Path, on_read: Count) -> Calibration:
-        """Choose the threshold of the settings' duplicate check on half of the pairs, score it on the others, store it.
+    def _examples(self, split: str) -> list[ReadingExample]:
+        """Return questions of a split, each with its passage."""
+        from .optimize.readers import reading_examples, spread_out
 
-        Args:
-            on_read: called while pairs are compared.
-        """
-        from .optimize.readers import best_theta, plot_theta
-        from .optimize.readers.readings import compare_all, read_pairs
-        from .optimize.readers.thresholds import relevance_interval
-
-        check: Any = self.duplicates
-        if check is None:
-            raise QuestreeError("The check by words has no threshold: name a cross-encoder, or `retriever`.")
-        name = self.settings.duplicates
-        model_kind = "retriever" if name == "retriever" else "cross-encoder"
-        folder, manifest = _kept_for(DuplicatesManifest, name, model_kind, self.settings.out, Path("duplicates"))
-        found = read_pairs(pairs)
-        compared = compare_all(check.likeness, found, on_progress=lambda done: on_read("pairs", done, len(found)))
-        readings, others = (
-            [reading for pair, reading in zip(found, compared, strict=True) if pair.held_out is held_out]
-            for held_out in (False, True)
-        )
-        chosen = best_theta(readings)
-        f1 = relevance_interval(others, chosen.theta) if others else None
-        facts: dict[str, Any] = {"pairs": len(readings), "of": pairs.name, "f1": chosen.f1}
-        if name == "retriever":
-            facts["retriever"] = str(self.settings.retriever)
-        if f1 is not None:
-            facts["held_out"] = {"pairs": f1.n, "f1": f1.mean, "f1_low": f1.low, "f1_high": f1.high}
-        store(folder, manifest.model_copy(update={"threshold": chosen.theta, "calibration": facts}))
-        plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
-        return Calibration(check.name, folder, readings, chosen, check.threshold, f1=f1)
-
-    def _unseen(self, split: str) -> tuple[list[ReadingExample], int]:
-        """Return questions of a split, and how many were left out, since the reader was trained on their passage."""
-        from .optimize.readers import leave_out_seen, reading_examples, spread_out
-
-        settings = self.settings
-        examples = reading_examples(settings.task, split, seed=settings.seed)
-        fresh = leave_out_seen(examples, settings.reader)
-        if not fresh:
-            raise QuestreeError(f"{settings.reader} was trained on all passages of {settings.task}, {split}.")
-        return spread_out(fresh, settings.limit or len(fresh)), len(examples) - len(fresh)
+        examples = reading_examples(self.settings.task, split, seed=self.settings.seed)
+        return spread_out(examples, self.settings.limit or len(examples))
 
     def _read(
         self, reader: Reader, split: str, examples: list[ReadingExample], on_read: Count
@@ -175,16 +133,14 @@ class Readers(Parts):
         return self.reader or LMReader(), bool(lm_facts()["simulated"])
 
 
-def _kept_for(
-    kind: type[_Manifest], name: str, model_kind: str, out: Path | None, beside: Path
-) -> tuple[Path, _Manifest]:
-    """Return the folder that a threshold goes into, the model's own if it has one, and the manifest of the model."""
-    own = folder_of(kind, name)
+def _kept_for(name: str, out: Path | None) -> tuple[Path, ReaderManifest]:
+    """Return the folder that a threshold goes into, the reader's own if it has one, and the manifest of the reader."""
+    own = folder_of(name)
     if own is not None and out not in (None, own):
         raise QuestreeError(f"{own} is a folder: its threshold is stored in it, not in {out}.")
-    folder = own or out or beside / name.replace("/", "-")
+    folder = own or out or Path("readers") / name.replace("/", "-")
     others = [one for one in folder.iterdir() if not one.name.startswith("runs.db")] if folder.is_dir() else []
-    if own is None and others and stored(kind, folder) is None:
+    if own is None and others and stored(folder) is None:
         raise QuestreeError(f"{folder} exists and holds something else; choose another --out.")
-    new = {"kind": model_kind, "model": None if own else name}
-    return folder, stored(kind, name) or kind.model_validate(new)
+    new = ReaderManifest(kind="lm" if name == "lm" else "dpr", model=None if own else name)
+    return folder, stored(name) or new

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from .common.caches import cache_folder
@@ -73,10 +73,10 @@ class RunSettings(RunPolicy, BaseSettings):
     """What puts the 50 best passages of each search into its order: 'lm', a cross-encoder by name or folder, or
     colbert: and a ColBERT checkpoint."""
     reader: str = "lm"
-    """'lm', a folder of `questree train-reader` or `calibrate-reader`, package:name, or a DPR reader's name."""
+    """'lm', a folder of `questree calibrate-reader`, package:name, or a DPR reader's name."""
     duplicates: str = "exact"
-    """How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder by name,
-    package:name, or a folder of `questree calibrate-duplicates`."""
+    """How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder by name
+    or folder, or package:name."""
     defence: Literal["none", "agreement", "reader"] = "none"
     """Leave out passages that look planted: none, agreement (they repeat the question, or one another) or reader (a
     trained --reader finds no answer in them)."""
@@ -88,24 +88,13 @@ class RunSettings(RunPolicy, BaseSettings):
     """MLflow's tracking URI, or 'none'."""
     experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1)
     """MLflow's experiment of the runs."""
-    on: str | None = None
-    """Cluster whose workers answer the questions: 'ray' starts one on this machine; ray://HOST:10001."""
-    workers: int | None = Field(default=None, ge=1)
-    """Workers on the cluster of --on. Default: one for each core, but no more than --concurrency."""
     out: Path | None = None
-    """Folder to write. Default: one under runs/, readers/ or duplicates/."""
+    """Folder to write. Default: one under runs/ or readers/."""
 
     @field_validator("retriever", mode="before")
     @classmethod
     def _as_text(cls, value: Any) -> Any:
         return str(value) if isinstance(value, Path) else value
-
-    @field_validator("workers")
-    @classmethod
-    def _of_a_cluster(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is not None and info.data.get("on") is None:
-            raise ValueError("they are those of a cluster: name it with --on, or leave --workers out")
-        return value
 
     @property
     def policy(self) -> RunPolicy:
@@ -175,7 +164,7 @@ _told = set[str]()
 
 def _acts(key: str, value: Any) -> bool:
     """Return whether a setting may run code, or say who gets questions and keys: an address, or ``package:name``."""
-    return key in ("api_base", "allow_code", "on") or (key == "lm" and value != "simulated") or ":" in str(value)
+    return key in ("api_base", "allow_code") or (key == "lm" and value != "simulated") or ":" in str(value)
 
 
 def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
@@ -213,7 +202,6 @@ GROUPS = {
     "PARTS": "retriever rerank reader duplicates defence",
     "CODE": "allow_code allow_changed_signatures",
     "TRACKING": "tracking_uri experiment",
-    "CLUSTER": "on workers",
 }
 """Settings that a command takes together, by a word for all of them."""
 

@@ -41,11 +41,6 @@ def match(pattern: str, text: str) -> bool:
     return bool(_matches(pattern, lambda one: one.match(text, timeout=SECONDS)))
 
 
-def spans(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Return where a pattern is found in a text, from the left; raise what `search` raises."""
-    return _matches(pattern, lambda one: [found.span() for found in one.finditer(text, timeout=SECONDS)])
-
-
 def _matches(pattern: str, how: Callable[[Any], T]) -> T:
     try:
         return how(compiled(pattern))

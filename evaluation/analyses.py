@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from statistics import fmean
 from typing import Any
 
 from ..common.errors import QuestreeError
-from ..metrics import bootstrap_interval, mean_interval, paired_interval, rouge_l
+from ..metrics import bootstrap_interval, mean_interval, paired_interval
 from ..programs.basis import SOURCES
 from .evaluation import Evaluation
 from .records import Record
@@ -125,34 +124,6 @@ def efficiency(records: Sequence[Record]) -> Row:
     }
 
 
-def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Row]:
-    """Return, for each alpha (SearChain, section 4.1, appendix A.3.1), the share of nodes that it would correct.
-
-    These are the nodes whose answer, as the LM gave it before it saw the passage, has a ROUGE-L of alpha or less with
-    it. The scores tell whether the questions that alpha leaves alone have the better answers. To see what another
-    alpha leads to, run it: ``questree compare searchain --set check=reader --over alpha --value 0.3 --value 0.4``.
-    """
-    long = [record for record in records if record.failure is None and "rouge-l" in record.scores]
-    questions = [(agreed, record.scores["rouge-l"]) for record in long if (agreed := _agreements(record))]
-    if not questions:
-        raise QuestreeError("No answered question here is scored by rouge-l and has nodes with answer and passage.")
-    nodes = [agreement for agreed, _ in questions for agreement in agreed]
-
-    def row(alpha: float) -> Row:
-        alone = [score for agreed, score in questions if min(agreed) > alpha]
-        others = [score for agreed, score in questions if min(agreed) <= alpha]
-        return {
-            "alpha": alpha,
-            "nodes": len(nodes),
-            "contradicted": fmean(one <= alpha for one in nodes),
-            "left_alone": len(alone),
-            "rouge_l_left_alone": fmean(alone) if alone else None,
-            "rouge_l_others": fmean(others) if others else None,
-        }
-
-    return [row(alpha) for alpha in alphas]
-
-
 def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Record, Record]]:
     """Return the questions that both runs answered, in the order of the first; a failure is not an answer."""
     others = {record.id: record for record in second if record.failure is None}
@@ -178,10 +149,3 @@ def _score(record: Record, metric: str) -> float:
     if metric not in record.scores:
         raise QuestreeError(f"Question {record.id} was not scored by {metric!r}; it has: {', '.join(record.scores)}.")
     return record.scores[metric]
-
-
-def _agreements(record: Record) -> list[float]:
-    """Return the ROUGE-L of answer and passage of each node that has a passage and was not rewritten."""
-    nodes = record.tree.nodes if record.tree else []
-    judged = [node for node in nodes if node.replaces is None and node.repeats is None]
-    return [rouge_l(node.answer, [node.passage.text]) for node in judged if node.answer and node.passage]

@@ -23,7 +23,7 @@ from .evaluation import Evaluation
 from .identity import lms_of
 from .kept_run import begin
 from .record_scores import ScoreFunction, checked_metrics
-from .run import Answerers, Progress
+from .run import Progress
 from .tracking import OFF, Tracking
 
 _GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature has one of its own
@@ -81,7 +81,6 @@ def repeat(
     out: str | Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    answerers: Answerers | None = None,
     tracking: Tracking = OFF,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Repeats:
@@ -93,7 +92,6 @@ def repeat(
         out: a folder; the runs ``repeat-1`` … are in its ``runs.db``, which the same call resumes, and what they add
             up to is in its ``repeats.json``.
         policy: see `evaluate`; a budget in it is for all runs together.
-        answerers: see `evaluate`.
         tracking: makes a parent run, and a nested run for each repeat.
         on_progress: called with the name of the run, and how far it is.
 
@@ -106,7 +104,7 @@ def repeat(
     if any(one is None or one.kwargs.get("temperature") in _GREEDY[is_served(one)] for one in lms_of(program)):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
     metrics, place = checked_metrics(metrics, examples), None if out is None else Path(out)
-    how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
+    how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "tracking": tracking}
     about, runs = {"task": task, "questions": len(examples), "programs": program.name}, list[Evaluation]()
     title = f"repeat {program.name}"
     with running(title, place, "repeats", [program], about, policy, tracking) as (file, tracked):

@@ -27,7 +27,6 @@ from ..metrics import normalise_title
 from ..metrics.found_passages import names_as
 from ..programs import Program
 from ..programs.program import checked_program
-from ..retrieval.indexes.cluster import ClusterError
 from .evaluation import Evaluation
 from .identity import lms_facts, lms_of
 from .interruption import stoppable
@@ -53,13 +52,6 @@ from .traces import about
 logger = logging.getLogger(__name__)
 
 LOOK = 0.5  # seconds between looks at whether the user wants to stop
-
-Asking = Callable[[dspy.Example], tuple[Record, list[EpisodeStep]]]
-"""Asks a question; returns its record, whatever happens in it, and what was asked for it outside the program."""
-
-Answerers = Callable[[Program], Asking]
-"""Gives, for a program, what asks it in other processes: that is called on several threads, and waits for the answer.
-Everything else of a run is done in this process."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -105,7 +97,6 @@ def evaluate(
     out: str | Path | KeptRun | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    answerers: Answerers | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Ask the program every question, and score the answers.
@@ -126,7 +117,6 @@ def evaluate(
         policy: concurrency, time, retries, the budget, and when to give up; kept with the run, which may go
             on under another one. The budget counts every call of an LM of DSPy's, those of judges and
             of metrics too, and what an earlier attempt was stopped or killed in.
-        answerers: who answers the questions; None for this process.
         on_progress: called in the caller's thread after each question, and once before the first; by default a bar in
             a notebook.
 
@@ -134,7 +124,6 @@ def evaluate(
         QuestreeError: if the program is none, there are no questions, one cannot be asked or stands among the program's
             demonstrations, ids repeat, the metrics cannot score them, ``out`` holds another run or cannot be written,
             or the policy stops the run; an `OutOfBudgetError` if the budget does.
-        ClusterError: if the others cannot answer; what was answered is kept.
         MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
     """
@@ -152,7 +141,7 @@ def evaluate(
             kept = begin(file, named[0][0] if named else program.name, program, task, policy)
         account = Account(kept.file, kept.number) if kept else Account()
         stack.enter_context(account.open())
-        loop = _Loop(program, answerers, by_id, metrics, policy, kept, account)
+        loop = _Loop(program, by_id, metrics, policy, kept, account)
         loop.run(on_progress or notebook_bar())
         names = [metric_name(metric) for metric in metrics]
         lm, scored = lms_facts(program), scored_alone((loop.records[id] for id in by_id), names)
@@ -267,18 +256,16 @@ class _Loop:
     def __init__(
         self,
         program: Program,
-        answerers: Answerers | None,
         examples: Mapping[str, dspy.Example],
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
         kept: KeptRun | None,
         account: Account,
     ):
-        self.answer: Asking = partial(answer, program) if answerers is None else answerers(program)
+        self.answer = partial(answer, program)
         self.examples, self.metrics, self.judges = examples, metrics, judges_among(metrics)
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
         self.policy, self.kept, self.account = policy, kept, account
-        self.pays_elsewhere = answerers is not None
         self.records = _stored_answers(kept, examples, metrics) if kept else {}
         earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
@@ -291,8 +278,7 @@ class _Loop:
         self.running, self.done = set[Future[Record]](), SimpleQueue[Future[Record]]()
         self.told_of_stop = False
         self.concurrency = at_most(policy.concurrency)
-        on_loop = policy.event_loop and answerers is None  # a thread waits for each answer of another process
-        self.pool: Pool = EventLoop() if on_loop else Threads(self.concurrency)
+        self.pool: Pool = EventLoop() if policy.event_loop else Threads(self.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
         """Ask what is not answered, and score what is not scored; ``records`` grows, also if this raises."""
@@ -322,9 +308,9 @@ class _Loop:
                     self.wait_for_all()
                 if isinstance(error, KeyboardInterrupt):
                     raise Interrupted(self.how_to_go_on("run the same again"), at_once) from None
-                if isinstance(error, (MetricError, ClusterError)):
-                    right = "put the metric right and" if isinstance(error, MetricError) else "when it is mended,"
-                    raise type(error)(f"{error} Stopped; {self.how_to_go_on(f'{right} run the same again')}") from error
+                if isinstance(error, MetricError):
+                    way = self.how_to_go_on("put the metric right and run the same again")
+                    raise MetricError(f"{error} Stopped; {way}") from error
                 raise
             finally:
                 self.pool.end(at_once=at_once)
@@ -338,8 +324,6 @@ class _Loop:
     def ask(self, example: dspy.Example) -> Record:
         """Return the question's record with its scores, whatever happens in it; it is kept before it is scored."""
         record, steps = self.answer(example)
-        if self.pays_elsewhere:
-            self.account.add(record.spent)
         try:
             off_loop(partial(self.keep, record, steps))
         except QuestreeError:

@@ -190,15 +190,15 @@ class TrackedRun:
         mlflow.log_params(dict(flat_params(params)))
 
     @_going_on
-    def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
-        """Log numbers; a run with several steps says of which.
+    def figures(self, figures: Mapping[str, float]) -> None:
+        """Log numbers.
 
         In a name, MLflow takes letters, digits, ``_``, ``-``, ``.`` and spaces; any other character becomes a ``-``.
         """
         import mlflow
 
         named = {re.sub(r"[^\w. -]", "-", name)[:_LONGEST_NAME]: value for name, value in figures.items()}
-        mlflow.log_metrics(named, step=step)
+        mlflow.log_metrics(named)
 
     @_going_on
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:

@@ -106,7 +106,7 @@ class Account(BaseCallback):
             self._changed.notify_all()
 
     def add(self, took: Spent, call: int | None = None) -> None:
-        """Count what a call took, or calls of another process; what the client's cache gave was paid for before."""
+        """Count what a call took; what the client's cache gave was paid for before."""
         with self._changed:
             self._sum = total([self._sum, took])
             if self.book and not self._closed and (took.calls > took.cached or took.failed):

@@ -147,11 +147,6 @@ def in_words(index: Mapping[str, str]) -> str:
     return f"{index['folder']} ({known})" if "folder" in index else known or "none"
 
 
-def manifest_of(program: Program) -> Manifest:
-    """Return what the artifact of a program holds, without one being written."""
-    return validate(Manifest, _content(program, {}))
-
-
 def read_artifact(place: str | Path) -> Artifact:
     """Read an artifact, and check it.
 

@@ -21,8 +21,8 @@ from ..evaluation.identity import lm_facts, versions
 from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.record_scores import MetricError, ScoreFunction, checked_metrics, keeps_scores
-from ..evaluation.run import Answerers, Interrupted, evaluate
-from ..evaluation.run_file import NAME, WritableFile, writing
+from ..evaluation.run import Interrupted, evaluate
+from ..evaluation.run_file import WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
@@ -38,9 +38,7 @@ from .demonstrations import AnnotatedTeacher, annotated, apart_from
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .plan import Plan, check_asked, checked, checked_examples, checked_optimizer, checked_student, checked_teacher
-from .recheck import keep_prompts
 from .result import Compilation, Compiled, CompileProgress, Examples
-from .trainings import Trainings
 from .verdicts import MetricFaultError, Verdicts
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
@@ -56,7 +54,6 @@ def compile(
     prompt_lm: dspy.BaseLM | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    answerers: Answerers | None = None,
     out: str | Path | None = None,
     tracking: Tracking = OFF,
     register: str | None = None,
@@ -102,7 +99,6 @@ def compile(
         prompt_lm=checked("prompt_lm", prompt_lm),
         seed=seed,
         policy=checked("policy", policy) or RunPolicy(),
-        answerers=answerers,
         out=None if out is None else Path(out),
         tell=on_progress,
         register=register,
@@ -156,28 +152,23 @@ class _Steps:
             saved_name(type(members_of(self.program)[0]))
         bill = LMBill(plan.policy, self.file)
         with bill.open():
-            before = self.score(self.program, "before", plan.answerers)
+            before = self.score(self.program, "before")
             with self.stopping():
                 compilation = self.load_finished() or self.optimize(train, val, bill)
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
-            if compilation.lm is not None:
-                compilation.lm.launch()  # one that is served on this machine
-            with dspy.context(lm=compilation.lm or dspy.settings.lm):
-                self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
-                if self.saves:  # at once, and not with the scores: scoring may be interrupted
-                    save(compilation.program, self.folder, **self.describe(compilation))
-                    keep_prompts(self.file, compilation.program)
-                # workers of a cluster know the LM that the settings name, and no other
-                after = self.score(compilation.program, "after", plan.answerers if compilation.lm is None else None)
-                return self.keep(Compiled(compilation, before, after))
+            self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
+            if self.saves:  # at once, and not with the scores: scoring may be interrupted
+                save(compilation.program, self.folder, **self.describe(compilation))
+            after = self.score(compilation.program, "after")
+            return self.keep(Compiled(compilation, before, after))
 
     def begin(self, stage: str, program: Program) -> KeptRun | None:
         """Return the run of a program in the file, or None where nothing is to be kept."""
         plan = self.plan
         return begin(self.file, stage, program, plan.examples.task, plan.policy) if plan.out else None
 
-    def score(self, program: Program, stage: Literal["before", "after"], answerers: Answerers | None) -> Evaluation:
+    def score(self, program: Program, stage: Literal["before", "after"]) -> Evaluation:
         """Return the program's scores on the dev questions."""
         plan, task, tell = self.plan, self.plan.examples.task, self.plan.tell
         bar = notebook_bar(stage) if tell is None else lambda progress: tell(CompileProgress(stage, questions=progress))
@@ -190,7 +181,6 @@ class _Steps:
                 out=self.begin(stage, program),
                 seed=plan.seed,
                 policy=plan.policy,
-                answerers=answerers,
                 on_progress=bar,
             )
         self.run.evaluation(evaluation, task, prefix=f"{stage}_")
@@ -223,16 +213,8 @@ class _Steps:
             done = validate(_Done, artifact.manifest.facts().get("compilation"))
         except ValueError as error:
             raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
-        lm, name = None, str(artifact.manifest.lm.get("name"))
-        if self.plan.optimizer.trains and name != dspy.settings.lm.model:
-            if not Trainings(self.file).gave(name):  # a saved program alone chooses no model
-                raise QuestreeError(
-                    f"{self.folder} was compiled with the LM {name!r}, and {NAME} beside it does not say that it was "
-                    "trained for that; name another folder to train anew."
-                )
-            lm = dspy.settings.lm.copy(model=name)
         candidates = read_candidates(self.file)
-        return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged, lm)
+        return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged)
 
     def optimize(self, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compilation:
         """Let the optimizer work; return what it made, tried and paid."""
@@ -248,7 +230,7 @@ class _Steps:
 
         tell(CompileProgress("compile"))
         began, verdicts = time.perf_counter(), Verdicts(plan.metric)
-        keeper, trainings = CandidateKeeper(self.file, on_candidate), Trainings(self.file, bill.check)
+        keeper = CandidateKeeper(self.file, on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
         teacher: Program | None = None
@@ -257,7 +239,7 @@ class _Steps:
         elif plan.teacher is not None:
             teacher = plan.teacher.deepcopy()
             teacher._compiled = True  # else DSPy takes its LM and demonstrations
-        job = Job(verdicts, train, val, plan.seed, plan.policy.concurrency, plan.prompt_lm, teacher, trainings)
+        job = Job(verdicts, train, val, plan.seed, plan.policy.concurrency, plan.prompt_lm, teacher)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper])
         with self.run.traces(compilation=True), watched, counting_failures(), bill.settled(), limited(plan.policy):
             program = plan.optimizer.compile(student, job)
@@ -266,14 +248,9 @@ class _Steps:
             keeper.keep(candidate["program"], float(candidate["score"]), len(train))
         keeper.end()
         _strip(program, like=student)
-        lm = None
-        if plan.optimizer.trains:  # a program is asked with the configured LM
-            lm = program.predictors()[0].lm
-            program.set_lm(None)
-            lm = lm if trainings.gave(str(lm.model)) else None
         judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
         seconds = time.perf_counter() - began
-        return Compilation(program, tuple(keeper.candidates), bill.spent, bill.paid, seconds, judged, lm)
+        return Compilation(program, tuple(keeper.candidates), bill.spent, bill.paid, seconds, judged)
 
     def keep(self, compiled: Compiled) -> Compiled:
         """Save the program with its scores, and track it; return it with its folder and its address."""
@@ -316,8 +293,6 @@ def _track(run: TrackedRun, compiled: Compiled, folder: Path, register: str | No
     figures["score"] = compiled.after.score.mean
     figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
     run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
-    if compilation.lm is not None:
-        run.params({"trained lm": compilation.lm.model})
     run.prompts(compiled.program)
     run.write(log_model, folder, "model", register)
     return run.folder(folder, "program")

@@ -1,9 +1,9 @@
-"""Repositories of the Hugging Face hub: where compiled programs are fetched from and put."""
+"""Repositories of the Hugging Face hub: where compiled programs are fetched from."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,21 +40,6 @@ def fetch(address: str, target: str | Path) -> str:
         # only this commit: a revision may have moved since its sizes were read
         hub.hf_hub_download(repository, _FILE, revision=held.sha, local_dir=target)
     return f"{PREFIX}{repository}@{held.sha}"
-
-
-def upload(address: str, files: Mapping[str, Path | bytes], message: str, *, private: bool = False) -> str:
-    """Put files into a repository in one commit, and make it if there is none; return its address with that commit."""
-    from huggingface_hub import CommitOperationAdd, HfApi
-
-    repository, revision = parse(address)
-    if revision is not None:
-        raise QuestreeError(f"{address}: a push makes a new revision; leave out @{revision}.")
-    with _telling(address):
-        hub = HfApi()
-        hub.create_repo(repository, exist_ok=True, private=private or None)
-        operations = [CommitOperationAdd(name, content) for name, content in files.items()]
-        made = hub.create_commit(repository, operations, commit_message=message)
-    return f"{PREFIX}{repository}@{made.oid}"
 
 
 @contextmanager

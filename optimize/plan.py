@@ -15,7 +15,6 @@ from ..evaluation.identity import digest, lm_facts, run_identity, versions
 from ..evaluation.kept_run import check_same
 from ..evaluation.record_scores import ScoreFunction, metric_name
 from ..evaluation.records import check_example, plain, question_id
-from ..evaluation.run import Answerers
 from ..evaluation.run_file import WritableFile
 from ..evaluation.tracking import Tracking
 from ..lm.limits import RunPolicy
@@ -48,7 +47,6 @@ class Plan:
     prompt_lm: dspy.BaseLM | None
     seed: int
     policy: RunPolicy
-    answerers: Answerers | None
     out: Path | None
     tell: Callable[[CompileProgress], None] | None
     register: str | None = None
@@ -151,8 +149,6 @@ def _prompts(program: Program) -> dict[str, list[str]]:
 
 def check_asked(optimizer: Optimizer, **parts: Any) -> None:
     """Check that the optimizer asks the parts that are given for it."""
-    for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.leaves_aside()):
+    for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.unused):
         others = ", ".join(other for other, kind in OPTIMIZERS.items() if name not in kind.unused)
-        raise QuestreeError(
-            f"{optimizer.name} with these settings asks no {name}: leave it out, or take one that does: {others}."
-        )
+        raise QuestreeError(f"{optimizer.name} asks no {name}: leave it out, or take one that does: {others}.")

@@ -76,7 +76,6 @@ class Compilation:
         paid: the same with the calls of earlier attempts, which were stopped or killed.
         seconds: between the two scores.
         judged: predictions that the metric judged: ``asked``, ``accepted``, and failed ones by cause.
-        lm: that the optimizer trained, and the program is asked with; None if it trained none.
         questions: how many there were to learn from, ``train``, to compare candidates, ``val``, and to score, ``dev``.
     """
 
@@ -86,15 +85,12 @@ class Compilation:
     paid: Spent
     seconds: float
     judged: Mapping[str, int]
-    lm: dspy.LM | None = None
     questions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def changed(self) -> str:
-        """Return in words what differs from the program before: instructions, demonstrations, members, the LM."""
-        trained = "" if self.lm is None else f"the LM, which was trained: {self.lm.model}"
-        said = ", ".join(filter(None, [compiled_parts(self.program), trained]))
-        return said or "nothing; more questions or another optimizer may find more"
+        """Return in words what differs from the program before: instructions, demonstrations, members."""
+        return compiled_parts(self.program) or "nothing; more questions or another optimizer may find more"
 
 
 def compiled_parts(program: Program) -> str:

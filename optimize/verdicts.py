@@ -122,10 +122,11 @@ class Verdicts:
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        """Return what GEPA and SIMBA take: the score, and words for the LM that reflects on it.
+        """Return what GEPA takes: the score, and words for the LM that reflects on it.
 
-        They end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``. GEPA asks for words
-        on one predictor, by a call of it (``predictor_trace``). ``accepted`` says whether the answer is good enough.
+        The words end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``. GEPA asks for
+        words on one predictor, by a call of it (``predictor_trace``). ``accepted`` tells whether the answer is good
+        enough.
         """
         judged = self._judge(example, prediction, None, verdict=True)  # they reflect on all of the trace
         step, full = next(iter(predictor_trace or ()), None), judged.score >= 1 - ROUNDING

@@ -1,9 +1,9 @@
-"""The manifest of a reader or of a duplicate check: its model, its threshold, and what that was chosen on."""
+"""The manifest of a reader: its model, its threshold, and what that was chosen on."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,81 +13,51 @@ from ..common.json_files import validate
 from ..common.manifests import ManifestKind
 
 FORMAT = 1
-_KIND = ManifestKind("calibrated model", FORMAT, "train or calibrate anew", error=CheckpointError)
+_KIND = ManifestKind("calibrated reader", FORMAT, "calibrate anew", error=CheckpointError)
 
 
-class Calibrated(BaseModel):
-    """The manifest of a model with a threshold, a JSON file that is written last.
+class ReaderManifest(BaseModel):
+    """The manifest of a reader with a threshold, a JSON file that is written last.
 
     Attributes:
         format: of this file.
+        kind: ``dpr``, in DPR's published layout; ``lm``, the LM itself, for its threshold: ``model`` is the LM that was
+            calibrated.
         model: where the model is, if not in this folder.
         threshold: None until it is calibrated.
         calibration: what the threshold was chosen on, and its scores there.
+        window: how many tokens of query, title and text it reads.
+        longest_answer: the most tokens of a span.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    FILE: ClassVar[str]
-    RESERVED: ClassVar[tuple[str, ...]]
+    FILE: ClassVar[str] = "questree-reader.json"
 
     format: int = FORMAT
+    kind: Literal["dpr", "lm"]
     model: str | None = None
     threshold: float | None = None
     calibration: dict[str, Any] = {}
-
-
-class ReaderManifest(Calibrated):
-    """The manifest of a reader.
-
-    Attributes:
-        kind: ``spans``, trained here, with its weights beside this file; ``dpr``, in DPR's published layout; ``lm``,
-            the LM itself, for its threshold: ``model`` is the LM that was calibrated.
-        window: how many tokens of query, title and text it reads.
-        longest_answer: the most tokens of a span.
-        training: what it was trained on, and how.
-    """
-
-    FILE: ClassVar[str] = "questree-reader.json"
-    RESERVED: ClassVar[tuple[str, ...]] = ("lm",)
-
-    kind: Literal["spans", "dpr", "lm"]
     window: int = Field(default=350, ge=1, le=1 << 20)
     longest_answer: int = Field(default=10, ge=1, le=1 << 20)
-    training: dict[str, Any] = {}
 
 
-class DuplicatesManifest(Calibrated):
-    """The manifest of a duplicate check.
-
-    Attributes:
-        kind: ``cross-encoder``, or ``retriever`` for the embeddings of whichever retriever is used.
-    """
-
-    FILE: ClassVar[str] = "questree-duplicates.json"
-    RESERVED: ClassVar[tuple[str, ...]] = ("exact", "retriever")
-
-    kind: Literal["cross-encoder", "retriever"]
-
-
-_Manifest = TypeVar("_Manifest", bound=Calibrated)
-
-
-def folder_of(kind: type[Calibrated], name: str | Path) -> Path | None:
+def folder_of(name: str | Path) -> Path | None:
     """Return the folder that a name stands for, or None: ``lm`` is the LM wherever it is typed, ``./lm`` a folder."""
     folder = Path(name).expanduser()
-    return folder if name not in kind.RESERVED and folder.is_dir() else None
+    return folder if name != "lm" and folder.is_dir() else None
 
 
-def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
+def stored(name: str | Path) -> ReaderManifest | None:
     """Return the manifest of a folder, or None if the name is no folder, or one without such a manifest."""
-    folder = folder_of(kind, name)
-    if folder is None or not (file := folder / kind.FILE).is_file():
+    folder = folder_of(name)
+    if folder is None or not (file := folder / ReaderManifest.FILE).is_file():
         return None
-    return _KIND.read(file, lambda content: validate(kind, content))
+    return _KIND.read(file, lambda content: validate(ReaderManifest, content))
 
 
-def store(folder: Path, manifest: Calibrated) -> None:
+def store(folder: Path, manifest: ReaderManifest) -> None:
     """Write a manifest; it is there whole or not at all."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

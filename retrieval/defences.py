@@ -44,8 +44,8 @@ def defended(retriever: Retriever, defence: str, reader: Reader | None = None) -
     if defence == "reader":
         if reader is None or reader.name == "lm":
             raise QuestreeError(
-                "The defence by a reader costs no LM call where a trained one reads: name it (--reader), or train it "
-                "(questree train-reader)."
+                "The defence by a reader costs no LM call where a trained one reads: name it "
+                "(--reader facebook/dpr-reader-multiset-base)."
             )
         trained = getattr(reader, "fingerprint", "")  # one that is trained further keeps its folder
         rule = f"relevance 1 {reader.name} {reader.threshold}" + (f" {trained}" if trained else "")

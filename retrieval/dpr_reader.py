@@ -1,4 +1,4 @@
-"""The reader of Dense Passage Retrieval (Karpukhin et al., EMNLP 2020, section 6.1): DPR's own, or one trained here."""
+"""The reader of Dense Passage Retrieval (Karpukhin et al., EMNLP 2020, section 6.1)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 import torch
 
 from ..common.errors import CheckpointError
-from ..common.manifests import json_hash
 from .base import batched, check_query
 from .calibrated import ReaderManifest, stored
 from .contracts import Span
 from .encoders import folder_hash, load_model
 from .passage import Passage
-from .span_model import SpanModel, best_span, reader_input, window_of
+from .span_model import best_span, reader_input, window_of
 
 DEFAULT_MODEL = "facebook/dpr-reader-multiset-base"
 DEFAULT_THRESHOLD = 1.5
@@ -31,12 +30,11 @@ class DPRReader:
     Args:
         name: for people.
         threshold: the score above which its spans are trusted.
-        model: gives start, end and relevance logits: a ``SpanModel``, or transformers' ``DPRReader``.
+        model: transformers' ``DPRReader``: it gives start, end and relevance logits.
         tokenizer: a fast one.
         window: how many tokens it reads.
         longest_answer: the most tokens of a span.
-        fingerprint: tells what it was trained on here, and for how long; if it was trained elsewhere, of its weights,
-            and empty for a name on the hub.
+        fingerprint: of the weights in a folder; empty for a name on the hub.
     """
 
     def __init__(
@@ -59,22 +57,17 @@ class DPRReader:
         """Load a reader by hub name or folder, on the GPU if there is one.
 
         Args:
-            model: a folder of ``questree train-reader`` or ``calibrate-reader``, or a reader in DPR's published layout.
+            model: a folder of ``questree calibrate-reader``, or a reader in DPR's published layout.
             threshold: by default the one stored with the reader, else 1.5.
 
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
-        manifest = stored(ReaderManifest, model) or ReaderManifest(kind="dpr")
+        manifest = stored(model) or ReaderManifest(kind="dpr")
         name = manifest.model or model
         if manifest.kind == "lm":
             raise CheckpointError(f"{model} holds the threshold of an LM, not a model that could be loaded.")
-        if manifest.kind == "spans":
-            loaded, tokenizer = SpanModel.load(Path(model).expanduser())
-            weights = ""  # trained here: its manifest tells on what
-        else:
-            loaded, tokenizer = load_model("DPRReader", name)
-            weights = folder_hash(name, loaded)
+        loaded, tokenizer = load_model("DPRReader", name)
         own = DEFAULT_THRESHOLD if manifest.threshold is None else manifest.threshold
         return cls(
             str(model),
@@ -83,7 +76,7 @@ class DPRReader:
             tokenizer,
             window=manifest.window,
             longest_answer=manifest.longest_answer,
-            fingerprint=json_hash(manifest.training)[:16] if manifest.training else weights,
+            fingerprint=folder_hash(name, loaded),
         )
 
     def __call__(self, query: str, passage: Passage) -> Span:

@@ -1,97 +1,14 @@
-"""The model of DPR's reader (Karpukhin et al., EMNLP 2020, section 6.1) over any BERT-like encoder, and its input."""
+"""The input and the best span of DPR's reader (Karpukhin et al., EMNLP 2020, section 6.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from ..common.errors import CheckpointError
-from ..common.files import put_in_place, replacing
-from .checkpoints import check_weights
-from .encoders import load_model
 from .passage import Passage
-
-_WEIGHTS = "model.safetensors"
-
-
-class SpanLogits(NamedTuple):
-    """Logits of (passages, tokens), (passages, tokens) and (passages,), named as transformers names DPR's."""
-
-    start_logits: torch.Tensor
-    end_logits: torch.Tensor
-    relevance_logits: torch.Tensor
-
-
-class SpanModel(torch.nn.Module):
-    """An encoder, a head for a span's start and end on every token, and one for relevance on the first token.
-
-    DPR's published readers are BERT alone; this takes any encoder of transformers whose output is one vector a token.
-    Made by ``on_encoder`` (heads drawn at random, to be trained) or ``load``.
-    """
-
-    def __init__(self, encoder: Any) -> None:
-        super().__init__()
-        self.config, self.encoder = encoder.config, encoder
-        self.spans, self.relevance = (torch.nn.Linear(self.config.hidden_size, count) for count in (2, 1))
-        for head in (self.spans, self.relevance):
-            torch.nn.init.normal_(head.weight, std=0.02)
-            torch.nn.init.zeros_(head.bias)
-        self.eval()
-
-    @classmethod
-    def on_encoder(cls, name: str | Path) -> tuple[SpanModel, Any]:
-        """Return an untrained reader over an encoder, and its tokenizer; torch's random state draws the heads."""
-        encoder, tokenizer = load_model("AutoModel", name)
-        return cls(encoder).to(encoder.device), tokenizer
-
-    @classmethod
-    def load(cls, folder: Path) -> tuple[SpanModel, Any]:
-        """Load the reader that ``save`` left in a folder, and its tokenizer."""
-        from safetensors.torch import load
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-        try:
-            check_weights(folder)
-            here = {"local_files_only": True, "trust_remote_code": False}
-            tokenizer = AutoTokenizer.from_pretrained(str(folder), **here)
-            model = cls(AutoModel.from_config(AutoConfig.from_pretrained(str(folder), **here)))
-            model.load_state_dict(load((folder / _WEIGHTS).read_bytes()))  # not mapped
-        except Exception as problem:  # transformers, torch and safetensors raise many kinds; all mean the same
-            reason = str(problem).strip().splitlines() or [type(problem).__name__]
-            raise CheckpointError(
-                f"The reader in {folder} cannot be loaded ({reason[0]}). Train it again."
-            ) from problem
-        return model.to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
-
-    @property
-    def device(self) -> torch.device:
-        """Return where the weights are."""
-        return next(self.parameters()).device
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SpanLogits:
-        """Return the logits of a batch of (passages, tokens)."""
-        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        spans = self.spans(states)
-        return SpanLogits(spans[..., 0], spans[..., 1], self.relevance(states[:, 0])[:, 0])
-
-    def save(self, folder: Path, tokenizer: Any) -> None:
-        """Write configuration, tokenizer and weights (safetensors); each file is replaced in one step."""
-        from safetensors.torch import save_file
-
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".", dir=folder) as place:  # these libraries write through links
-            self.config.save_pretrained(place)
-            tokenizer.save_pretrained(place)
-            for file in Path(place).iterdir():
-                put_in_place(file, folder / file.name)
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
-        with replacing(folder / _WEIGHTS) as unfinished:
-            save_file(weights, unfinished, metadata={"format": "pt"})
 
 
 @dataclass(frozen=True)

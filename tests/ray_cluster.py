@@ -1,7 +1,6 @@
 """A Ray cluster of this machine alone, for the tests of a module, and the processes of its workers."""
 
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,54 +52,3 @@ def cluster_of_two(cache: Path) -> Iterator[Any]:
             yield ray
         finally:
             ray.shutdown()
-
-
-@contextmanager
-def cluster_of_two_nodes(cache: Path) -> Iterator[Any]:
-    """Start one of two nodes, each with room for one worker; gives `ray.cluster_utils.Cluster`."""
-    ray = pytest.importorskip("ray", reason="needs questree[cluster]")
-    from ray.cluster_utils import Cluster
-
-    with surroundings(cache):
-        node = {"num_cpus": 1, "object_store_memory": OBJECTS}
-        cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-        try:
-            ray.init(cluster.address, **QUIET)
-            cluster.more = lambda: cluster.add_node(**node)
-            yield cluster
-        finally:
-            ray.shutdown()
-            cluster.shutdown()
-
-
-def worker_processes() -> list[int]:
-    """The processes of our workers that this process, or one that it started, has started."""
-    parents = {int(stat.parent.name): int(_rest(stat).split()[1]) for stat in Path("/proc").glob("[0-9]*/stat")}
-    return sorted(one for one in parents if _is_worker(one) and os.getpid() in _above(one, parents))
-
-
-def kill_a_worker() -> int:
-    """Kill one with SIGKILL; return which."""
-    killed = worker_processes()[0]
-    os.kill(killed, signal.SIGKILL)
-    return killed
-
-
-def _rest(stat: Path) -> str:
-    try:
-        return stat.read_text().rpartition(")")[2]
-    except OSError:  # it has ended
-        return "- 0"
-
-
-def _is_worker(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"ray::_Worker")
-    except OSError:
-        return False
-
-
-def _above(process: int, parents: dict[int, int]) -> Iterator[int]:
-    while process in parents:
-        process = parents[process]
-        yield process

@@ -25,12 +25,9 @@ from .screen import Screen, echo
 _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
     "Ask": ("demo", "mcp", "prompts"),
-    "Build": (
-        *("fetch", "serve-retriever", "train-reader"),
-        *("calibrate-reader", "calibrate-duplicates", "calibrate-links"),
-    ),
-    "Measure": ("evaluate", "recheck", "audit", "attack", "analyse"),
-    "Share": ("export", "pack", "replay", "push"),
+    "Build": (*("fetch", "serve-retriever", "calibrate-reader", "calibrate-links"),),
+    "Measure": ("evaluate", "audit", "attack", "analyse"),
+    "Share": ("export", "pack", "replay"),
     "Tools": ("list", "ui", "simulate"),
 }
 COMMANDS = {command: panel for panel, commands in _PANELS.items() for command in commands}

@@ -64,19 +64,6 @@ def efficiency(runs: Runs, as_json: options.AsJson = False) -> None:
     _print_each(runs, as_json, lambda found, run: [found.efficiency(run.records)])
 
 
-@app.command()
-def alpha(
-    runs: Runs,
-    value: Annotated[
-        list[float] | None, typer.Option(help="An alpha; repeat it. Default: 0.1 to 0.6 in steps of 0.05.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show how many nodes of stored long answers each alpha contradicts, and how good the other answers are."""
-    alphas = value or [n / 20 for n in range(2, 13)]
-    _print_each(runs, as_json, lambda found, run: found.alpha_sweep(run.records, alphas))
-
-
 def _print_each(folders: Sequence[Path], as_json: bool, analysis: "Callable[[Any, StoredRun], list[Any]]") -> None:
     """Print what an analysis finds in each run; say of which runs nothing can be found, with the reason."""
     from ..evaluation import analyses

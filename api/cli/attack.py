@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def attack(
-    settings: Annotated[RunSettings, "- defence rerank tracking_uri CLUSTER"],
+    settings: Annotated[RunSettings, "- defence rerank tracking_uri"],
     programs: list[str],
     kind: list[str] | None = None,
     planted: Annotated[list[int] | None, typer.Option(min=1)] = None,

@@ -1,4 +1,4 @@
-"""questree calibrate-reader, questree calibrate-duplicates, questree calibrate-links"""
+"""questree calibrate-reader, questree calibrate-links"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,46 +40,17 @@ def calibrate_reader(
         found = named.calibrate(None if test_split == "none" else test_split, bars.count)
     points = _points(found, [*map(float, range(-2, 7)), 1.5])
     if as_json:
-        facts = {"reader": found.name, "readings": len(found.readings), "failed": found.failed, "left_out": found.seen}
+        facts = {"reader": found.name, "readings": len(found.readings), "failed": found.failed}
         shown = [{"which": which, **vars(point)} for which, point in points]
         print_json({**facts, "simulated": found.simulated, "points": shown})
         return
     _print_points(points, found.simulated)
     failed = f", {found.failed} failed" if found.failed else ""
     echo(f"{len(found.readings)} passages read with {found.name}{failed}")
-    if found.seen:
-        echo(f"left out: {found.seen} questions on passages that it was trained on")
     if found.scores is not None:
         simulated = f" ({SIMULATED})" if found.simulated else ""
         echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
     echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
-
-
-def calibrate_duplicates(
-    settings: Annotated[RunSettings, "retriever out"],
-    check: str,
-    pairs: Path,
-) -> None:
-    """Choose the threshold (by F1) from which two queries count as the same, and store it with the check.
-
-    The threshold is chosen on one half of the pairs and scored on the other. A cross-encoder's folder keeps its own;
-    else --out (default: a folder under duplicates/) becomes a folder that --duplicates takes.
-
-    Args:
-        check: 'retriever', or a cross-encoder by name or folder.
-        pairs: TSV, CSV or JSONL with question1, question2, is_duplicate (Quora's form).
-    """
-    from ..readers import Readers
-    from .progress import progress_bars
-
-    named = Readers(settings.model_copy(update={"duplicates": check}))
-    with progress_bars() as bars:
-        found = named.calibrate_duplicates(pairs, bars.count)
-    _print_points(_points(found, [n / 10 for n in range(1, 10)]), found.simulated)
-    echo(f"{len(found.readings)} pairs compared with {found.name}")
-    if found.f1 is not None:
-        echo(f"the other pairs: F1 {found.f1} at {found.chosen.theta:.3f}")
-    echo(f"stored in {found.folder}, with threshold.png; use it with --duplicates {found.folder}")
 
 
 def calibrate_links(

@@ -33,9 +33,9 @@ def compile(
 
     Args:
         program: A program's name. Default: the settings'.
-        optimizer: annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba,
-            gepa, copro, auto-cot, knn-few-shot, ensemble, bootstrap-finetune, better-together, or another of `questree
-            list optimizers`. Default: the program's own, for most bootstrap-random-search.
+        optimizer: annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, gepa,
+            auto-cot, knn-few-shot, ensemble, or another of `questree list optimizers`. Default: the
+            program's own, for most bootstrap-random-search.
         optimizer_set: A setting of the optimizer; repeat it.
         train_limit: At most so many training questions. Default: all.
         teacher: What makes the demonstrations: the annotations of the questions, or a compiled program. Default: the
@@ -70,8 +70,6 @@ def compile(
     echo(f"saved in {out / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
     if register:
         echo(f"registered as models:/{register}, its latest version")
-    if compiled.compilation.lm is not None:  # a saved program names no LM to ask
-        settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})
     echo(f"its prompts: questree prompts {shlex.quote(f'{out}/program')}")
     echo(f"ask it: {_ask_command(settings, out / 'program', name)}")
     if (gain := compiled.gain).mean < 0:

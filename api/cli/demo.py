@@ -23,7 +23,7 @@ def demo(
 
     Args:
         out: Folder for everything it makes.
-        reader: 'lm', or a reader's folder (`questree train-reader`).
+        reader: 'lm', or a reader's folder (`questree calibrate-reader`).
     """
     from ..common.files import write_atomically
     from ..data import MINI_CORPUS

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TaskID, TimeRemainingColumn
 
-from .report import bill, list_scores
+from .report import bill
 from .screen import Screen, clear_stdout
 
 if TYPE_CHECKING:
     from ..evaluation import Progress as RunProgress
     from ..optimize import CompileProgress
-    from ..optimize.readers import TrainingProgress
     from ..retrieval import BuildProgress
 
 _BETWEEN_LINES = 30.0
@@ -73,13 +72,6 @@ class Bars(Progress):
             scored = f"{one.score:.3f} on {one.questions} questions"
             text = f"candidate {one.number}: {scored}; best {self._best[1]:.3f} on {self._best[0]}"
         self._show(progress.stage, done, total, text)
-
-    def training(self, progress: TrainingProgress) -> None:
-        """Show the steps of a training; each look at the dev questions prints a line."""
-        loss = f"loss {progress.loss:.3f}"
-        self._show("steps", progress.step, progress.steps, f"{loss}, {progress.questions_per_second:.1f} questions/s")
-        if progress.scores:
-            self.console.print(f"step {progress.step}: {loss}; dev: {list_scores(progress.scores)}")
 
     def index(self, progress: BuildProgress) -> None:
         """Show a stage of an index: a bar; where no terminal is, a line for each stage, and one now and then."""

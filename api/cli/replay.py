@@ -24,7 +24,7 @@ def replay(
     # the adapter is that of the run, and a prompt that changed is a difference
     settings: Annotated[
         RunSettings,
-        "- split limit leave_out reader duplicates defence TRACKING adapter allow_changed_signatures CLUSTER",
+        "- split limit leave_out reader duplicates defence TRACKING adapter allow_changed_signatures",
     ],
     context: typer.Context,
     capsule: Path,

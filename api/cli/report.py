@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..evaluation.evaluation import Paired
     from ..optimize import Compiled
     from ..optimize.readers import ReaderScores
-    from ..optimize.recheck import Recheck
 
 
 def bill(calls: int, tokens: int, cost: float) -> str:
@@ -88,8 +87,6 @@ def print_compiled(compiled: Compiled, *, details: bool = False) -> None:
     split = f"{questions['train']} to learn from"
     split += f", {questions['val']} to compare candidates" if questions["val"] else ""
     echo(f"questions: {split}, {questions['dev']} to score before and after")
-    if compiled.compilation.lm is not None:
-        echo("what training the LM cost, its provider says")
     echo(f"changed: {compiled.compilation.changed}")
 
 
@@ -98,21 +95,6 @@ def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:
     print_evaluations(evaluations)
     p = "" if paired.p is None else f"; p {paired.p:.3f} (McNemar, mid-p)"
     echo(f"difference {paired.difference:+.3f}, paired over {paired.after.n} questions{p}")
-
-
-def print_recheck(found: Recheck) -> None:
-    """Print the scores then and now, their difference, and which versions and prompts changed."""
-    after = found.after
-    print_paired({"then": found.before, "now": after}, found)
-    echo(f"{after.spent.cached} of {after.spent.calls} LM calls were answered from the cache of replies")
-    for name, (then, now) in found.versions.items():
-        echo(f"{name}: {then}, now {now}")
-    if found.signatures:
-        echo(f"signatures that changed in the code: {', '.join(found.signatures)}")
-    if not found.prompts:
-        echo("prompts: none differs")
-    for diff in found.prompts.values():
-        echo(diff)
 
 
 def _figures(evaluation: Evaluation) -> dict[str, str]:

@@ -131,7 +131,6 @@ def _show_program(console: Any, source: str, manifest: "Manifest") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..optimize.artifact import in_words
     from ..optimize.card import described, rewritten
 
     told = ", ".join(f"{count} of {name}" for name, count in _demonstrations(manifest).items() if count)
@@ -140,10 +139,10 @@ def _show_program(console: Any, source: str, manifest: "Manifest") -> None:
         of = ", ".join(changed) or "none"
     except QuestreeError as error:
         changed, of = {}, f"not known: {error}"
-    rows = described(manifest) | {"retriever": in_words(manifest.retriever), "demonstrations": told or "none"}
+    rows = described(manifest) | {"demonstrations": told or "none"}
     grid = Table.grid(padding=(0, 2))
     for name, text in (rows | {"instructions that changed": of}).items():
-        grid.add_row(Text(name), Text(text.replace("**", ""), overflow="fold"))
+        grid.add_row(Text(name), Text(text, overflow="fold"))
     console.print(grid)
     for name, text in changed.items():
         console.print(f"\ninstructions of {name}:\n{text}", highlight=False)

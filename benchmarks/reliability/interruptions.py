@@ -39,7 +39,6 @@ COMMANDS = {
     "index": _INDEX,
     "index on ray": f"{_INDEX} --on ray --workers 2",
     "evaluate": _EVALUATE,
-    "evaluate on ray": f"{_EVALUATE} --on ray --workers 2",
     "evaluate --judge": f"evaluate oner-cot --limit 8 --judge openai/simulated {_RUN}",
     "evaluate --event-loop": f"evaluate tree-of-reviews --limit 4 --event-loop {_RUN}",
     "evaluate --repeats": f"evaluate oner-cot --limit 4 --repeats 2 --temperature 0.7 {_RUN}",
@@ -47,17 +46,12 @@ COMMANDS = {
     "compare --over": f"compare searchain --over max_rounds --value 2 --value 3 --limit 3 {_RUN}",
     "attack": f"attack searchain --limit 4 --kind injection {_ASKED}",
     "calibrate-reader lm": f"calibrate-reader lm {_LM} --task ../read.jsonl --split dev",
-    "recheck": f"recheck ../made/run/program {_LM} --retriever ../bm25",
     "replay --live": f"replay ../made.capsule --live {_LM} --retriever ../bm25",
     "ask": f"ask '{_QUESTION}' --lm openai/simulated --retriever ../bm25 --json --out run",
     **{name: f"{_SMALL} --optimizer {name}" for name in ("bootstrap-few-shot", "auto-cot", "knn-few-shot")},
-    "bootstrap-optuna": f"{_SMALL} --optimizer bootstrap-optuna --optimizer-set trials=2",
     "ensemble": f"{_SMALL} --optimizer ensemble --optimizer-set candidates=1 --optimizer-set size=2",
     "infer-rules": f"{_SMALL} --optimizer infer-rules --optimizer-set candidates=2",
-    "simba": f"{_SMALL} --optimizer simba --optimizer-set batch_size=3 --optimizer-set candidates=2 "
-    "--optimizer-set steps=2",
     "bootstrap-random-search": f"{_COMPILE} --optimizer bootstrap-random-search --optimizer-set candidates=1",
-    "copro": f"{_COMPILE} --optimizer copro --optimizer-set breadth=2 --optimizer-set depth=1",
     "mipro": f"{_COMPILE} --optimizer mipro --optimizer-set auto=null --optimizer-set candidates=2 "
     "--optimizer-set trials=3",
     "gepa": f"{_COMPILE} --optimizer gepa --optimizer-set max_metric_calls=24",
@@ -66,7 +60,7 @@ COMMANDS = {
 
 PAYING = [name for name in COMMANDS if not name.startswith("index") and "ray" not in name]
 """Those that tell what was paid, and are stopped by Ctrl-C and SIGTERM as well."""
-_MADE_BEFORE = ("recheck", "replay --live")
+_MADE_BEFORE = ("replay --live",)
 _UNLIKE = ("calibrate-reader lm", *_MADE_BEFORE)  # what they write tells how many commands it took
 
 KEEPS_NO_ACCOUNT = "ask"  # of one question: each command tells what it paid itself, and a killed one tells nothing

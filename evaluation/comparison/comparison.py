@@ -21,7 +21,7 @@ from ..kept_run import begin
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..record_scores import ScoreFunction, checked_metrics, metric_name
-from ..run import Answerers, Progress, evaluate
+from ..run import Progress, evaluate
 from ..run_file import WritableFile, writing
 from ..tracking import OFF, TrackedRun, Tracking
 from .page import as_page
@@ -37,7 +37,6 @@ def compare(
     out: str | Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    answerers: Answerers | None = None,
     tracking: Tracking = OFF,
     title: str = "compare",
     on_progress: Callable[[str, Progress], None] | None = None,
@@ -50,7 +49,6 @@ def compare(
         policy: see `evaluate`; a budget in it is for all programs together. When it is used up, or the LM answers
             nobody, the programs that were evaluated until then are compared, and ``stopped`` says how to go on. A
             program that fails by itself is left out, and ``stopped`` names it.
-        answerers: see `evaluate`.
         out: a folder. All runs are in the file ``runs.db`` in it, which the same comparison resumes; the files of the
             comparison (`files_of`) stand beside it.
         tracking: makes a parent run with the files of the comparison, and a nested run for each program.
@@ -65,7 +63,7 @@ def compare(
     _check_programs(programs)
     metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
-    how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "answerers": answerers, "tracking": tracking}
+    how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "tracking": tracking}
     about = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
     with running(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
         # all of them, before the first is paid for

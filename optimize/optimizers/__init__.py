@@ -20,17 +20,12 @@ OPTIMIZERS: PartsByName[type[Optimizer]] = PartsByName(
         "annotated-few-shot": ".few_shot:AnnotatedFewShot",
         "bootstrap-few-shot": ".few_shot:BootstrapFewShot",
         "bootstrap-random-search": ".few_shot:BootstrapRandomSearch",
-        "bootstrap-optuna": ".few_shot:BootstrapOptuna",
         "mipro": ".instructions:Mipro",
-        "simba": ".simba:Simba",
         "gepa": ".gepa:Gepa",
-        "copro": ".instructions:Copro",
         "infer-rules": ".instructions:InferRules",
         "auto-cot": ".auto_cot:AutoCoTFewShot",
         "knn-few-shot": ".few_shot:KnnFewShot",
         "ensemble": ".few_shot:Ensemble",
-        "bootstrap-finetune": ".weights:BootstrapFinetune",
-        "better-together": ".weights:BetterTogether",
     },
 )
 

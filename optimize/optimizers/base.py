@@ -17,7 +17,6 @@ from ...programs import Program
 from ...programs.program import signature_names
 from ...programs.states import members_of
 from ..demonstrations import each_verdict_once
-from ..trainings import Trainings
 from ..verdicts import Verdicts
 from .proposals import Proposals
 from .scores import only_errors
@@ -39,7 +38,6 @@ class Job:
         concurrency: questions asked at the same time.
         prompt_lm: the LM that writes instructions, for an optimizer that wants some; the configured LM where None.
         teacher: the program that makes the demonstrations; the student where None.
-        trainings: of the LM, for an optimizer that trains it.
         proposals: what the optimizer asks an LM itself.
     """
 
@@ -50,7 +48,6 @@ class Job:
     concurrency: int = 4
     prompt_lm: dspy.BaseLM | None = None
     teacher: Program | None = None
-    trainings: Trainings = field(default_factory=Trainings)
     proposals: Proposals = field(default_factory=Proposals)
 
 
@@ -62,14 +59,8 @@ class Optimizer(BaseModel):
     name: ClassVar[str]
     compares: ClassVar[bool] = False
     """Whether it compares candidates on validation questions; otherwise all questions are for training."""
-    trains: ClassVar[bool] = False
-    """Whether it trains the LM. What `make` returns then has, on its predictors, the LM that it is to be asked with."""
     unused: ClassVar[frozenset[str]] = frozenset()
     """Which of ``teacher`` and ``prompt_lm`` it never asks, whatever its settings; `compile` refuses these."""
-
-    def leaves_aside(self) -> frozenset[str]:
-        """Return which of ``teacher`` and ``prompt_lm`` it never asks with these settings."""
-        return self.unused
 
     def check(self, program: Program, policy: RunPolicy) -> None:
         """Check that the program can be compiled with the configured LM, before anything is asked.

@@ -10,9 +10,8 @@ from typing import Any, cast
 import dspy
 from pydantic import Field
 
-from ...common.errors import QuestreeError, needs_extra
+from ...common.errors import QuestreeError
 from ...lm.guard import complete_demonstrations
-from ...lm.limits import RunPolicy
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import alternate
@@ -155,43 +154,6 @@ class BootstrapRandomSearch(Demonstrating):
             if enough is not None and scored[-1][0] >= enough:
                 break
         return sorted(scored, key=lambda candidate: candidate[0], reverse=True)
-
-
-class BootstrapOptuna(Demonstrating):
-    """Bootstraps once, and lets Optuna search for the one demonstration of each predictor that does best together."""
-
-    name = "bootstrap-optuna"
-    unused = frozenset({"prompt_lm"})
-    compares = True
-    trials: int = Field(default=16, ge=1)
-
-    def check(self, program: Program, policy: RunPolicy) -> None:
-        """Check that Optuna is there."""
-        with needs_extra("optimizers"):
-            import optuna  # noqa: F401
-
-    def make(self, student: Program, job: Job) -> Any:
-        """Bootstrap, and try what Optuna chooses, as ``dspy.BootstrapFewShotWithOptuna`` does without a seed."""
-        import optuna
-
-        bootstrap = Bootstrap(metric=job.verdicts, **self.counts())
-        teacher = job.teacher or student.reset_copy()
-        taught = bootstrap.compile(student.reset_copy(), teacher=teacher, trainset=job.trainset)
-        shown = {name: complete_demonstrations(predictor) for name, predictor in taught.named_predictors()}
-        evaluate = Scoring(devset=job.valset, metric=job.verdicts)
-
-        def score(trial: Any) -> float:
-            """Return the score of the program with one of the demonstrations of each predictor that has some."""
-            tried = student.reset_copy()
-            for name, predictor in tried.named_predictors():
-                if demos := shown[name]:
-                    predictor.demos = [demos[trial.suggest_int(name, 0, len(demos) - 1)]]
-            trial.set_user_attr("program", tried)
-            return float(evaluate(tried).score)
-
-        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=job.seed))
-        study.optimize(score, n_trials=self.trials)
-        return study.best_trial.user_attrs["program"]
 
 
 class Ensemble(BootstrapRandomSearch):

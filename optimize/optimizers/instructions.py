@@ -7,13 +7,12 @@ from contextlib import redirect_stdout, suppress
 from io import StringIO
 from itertools import islice
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import dspy
 from dspy.propose.dataset_summary_generator import create_dataset_summary
 from dspy.propose.grounded_proposer import GroundedProposer
 from dspy.propose.utils import get_dspy_source_code
-from dspy.teleprompt.copro_optimizer import BasicGenerateInstruction, GenerateInstructionGivenAttempts
 from dspy.teleprompt.infer_rules import RulesInductionProgram
 from dspy.teleprompt.mipro_optimizer_v2 import AUTO_RUN_SETTINGS
 from dspy.teleprompt.mipro_optimizer_v2 import BOOTSTRAPPED_FEWSHOT_EXAMPLES_IN_CONTEXT as _SHOWN_TO_PROPOSE
@@ -24,7 +23,7 @@ from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
 from ...lm.limits import RunPolicy
 from ...programs import Program
-from .base import Job, Optimizer
+from .base import Job
 from .demonstration_sets import Bootstrap, demonstration_sets
 from .few_shot import Demonstrating
 from .scores import Scoring
@@ -220,95 +219,3 @@ def _as_examples(signature: type[dspy.Signature], demonstrations: Sequence[Any])
     turns = adapter.format_demos(signature, [dict(one) for one in demonstrations])
     shown = [f"{'Input' if turn['role'] == 'user' else 'Output'}:\n{turn['content']}" for turn in turns]
     return "\n\n".join([f"The task:\n{signature.instructions}", adapter.format_field_description(signature), *shown])
-
-
-class Copro(Optimizer):
-    """COPRO: instructions, one predictor after the other; those that the LM proposes are tried.
-
-    Attributes:
-        breadth: instructions that are proposed at a time.
-        depth: how often.
-        init_temperature: of the proposals. DSPy's own 1.4 is more than OpenAI's reasoning models and Anthropic's take.
-    """
-
-    name = "copro"
-    unused = frozenset({"teacher"})
-    breadth: int = Field(default=4, ge=2)
-    depth: int = Field(default=2, ge=1)
-    init_temperature: float = Field(default=1.0, ge=0)
-
-    def make(self, student: Program, job: Job) -> Any:
-        """Change one predictor after the other, as ``dspy.COPRO`` does, by the training questions' scores.
-
-        DSPy's loop prints, and asks a slow question twice, see `scores`.
-        """
-        program = student.deepcopy()
-        evaluate = Scoring(devset=job.trainset, metric=job.verdicts)
-        with job.proposals.asked(job.prompt_lm):
-            proposed = {name: self._first(predictor) for name, predictor in program.named_predictors()}
-        latest = {name: [*pairs] for name, pairs in proposed.items()}
-        tried: dict[str, dict[_Proposal, _Tried]] = {name: {} for name in proposed}
-        for round_ in range(self.depth):
-            for name, predictor in program.named_predictors():
-                # the other predictors have changed since: all proposals are scored again, unless there are no others
-                for proposal in proposed[name] if len(proposed) > 1 else latest[name]:
-                    proposal.put_into(predictor)
-                    scored = _Tried(evaluate(program).score, program.deepcopy())
-                    tried[name][proposal] = max(tried[name].get(proposal, scored), scored, key=lambda one: one.score)
-                max(tried[name], key=lambda one: tried[name][one].score).put_into(predictor)
-            if round_ < self.depth - 1:
-                with job.proposals.asked(job.prompt_lm):
-                    latest = {name: self._next(tried[name]) for name in proposed}
-                for name, pairs in latest.items():
-                    proposed[name] += pairs
-        return max((one for each in tried.values() for one in each.values()), key=lambda one: one.score).program
-
-    def _first(self, predictor: dspy.Predict) -> list[_Proposal]:
-        """Return what an LM proposes in place of the predictor's own instruction and prefix, and these."""
-        own = predictor.signature.instructions
-        asked = dspy.Predict(BasicGenerateInstruction, n=self.breadth - 1, temperature=self.init_temperature)
-        *_, last = predictor.signature.fields.values()
-        return [*_proposals(asked(basic_instruction=own)), _Proposal.of(own, last.json_schema_extra["prefix"])]
-
-    def _next(self, tried: dict[_Proposal, _Tried]) -> list[_Proposal]:
-        """Return what an LM proposes that sees the best proposals so far, from the worst of them on."""
-        best = sorted(tried.items(), key=lambda one: one[1].score, reverse=True)[: self.breadth]
-        attempts = [
-            f"{what} #{number}: {value}"
-            for number, (proposal, scored) in enumerate(reversed(best), start=1)
-            for what, value in (
-                ("Instruction", proposal.instruction),
-                ("Prefix", proposal.prefix),
-                ("Resulting Score", scored.score),
-            )
-        ]
-        asked = dspy.Predict(GenerateInstructionGivenAttempts, n=self.breadth, temperature=self.init_temperature)
-        return _proposals(asked(attempted_instructions=attempts))
-
-
-class _Proposal(NamedTuple):
-    """An instruction, and how a reply's last field is announced."""
-
-    instruction: str
-    prefix: str
-
-    @classmethod
-    def of(cls, instruction: str, prefix: str) -> _Proposal:
-        """Return a proposal without the quotation marks around it."""
-        return cls(instruction.strip('"').strip(), prefix.strip('"').strip())
-
-    def put_into(self, predictor: dspy.Predict) -> None:
-        """Give it to a predictor."""
-        *_, last = predictor.signature.fields
-        changed = predictor.signature.with_instructions(self.instruction)
-        predictor.signature = changed.with_updated_fields(last, prefix=self.prefix)
-
-
-class _Tried(NamedTuple):
-    score: float
-    program: Program
-
-
-def _proposals(reply: dspy.Prediction) -> list[_Proposal]:
-    texts = reply.completions
-    return list(map(_Proposal.of, texts.proposed_instruction, texts.proposed_prefix_for_output_field))

@@ -1,4 +1,4 @@
-"""Training, calibration and scoring of readers, and the thresholds of duplicate queries."""
+"""Calibration and scoring of readers."""
 
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,5 @@ if TYPE_CHECKING:
     from .thresholds import plot_theta as plot_theta
     from .thresholds import score_readings as score_readings
     from .thresholds import theta_sweep as theta_sweep
-    from .training import TrainedReader as TrainedReader
-    from .training import leave_out_seen as leave_out_seen
-    from .training import train_reader as train_reader
-    from .training_loop import TrainingProgress as TrainingProgress
-    from .training_settings import TrainingSettings as TrainingSettings
 
 __getattr__ = lazily(__name__)

@@ -1,4 +1,4 @@
-"""Questions with the passage that answers them: what a reader is trained, calibrated and scored on."""
+"""Questions with the passage that answers them: what a reader is calibrated and scored on."""
 
 from __future__ import annotations
 

@@ -1,18 +1,13 @@
-"""What a model makes of pairs whose truth is known: a reader of questions and passages, a duplicate check of questions.
+"""What a reader makes of questions and passages whose truth is known.
 
 A threshold is chosen on these readings.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from ...common.errors import QuestreeError
 from ...evaluation.pools import Threads
@@ -21,8 +16,6 @@ from ...retrieval import Passage, Reader, Span
 from .examples import ReadingExample, draw_negatives
 
 _TOGETHER = 64
-_COLUMNS = ("question1", "question2", "is_duplicate")
-_TRUTHS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
 @dataclass(frozen=True)
@@ -112,73 +105,3 @@ def read_all(
     if not readings:
         raise QuestreeError(f"The reader could read none of {len(pairs)} passages ({failed[0]}).")
     return readings, len(failed)
-
-
-@dataclass(frozen=True)
-class QuestionPair:
-    """Two questions, and whether they ask the same."""
-
-    first: str
-    second: str
-    same: bool
-
-    @property
-    def held_out(self) -> bool:
-        """Return whether the pair is in the half that thresholds are scored on; the first question decides."""
-        return hashlib.sha256(" ".join(self.first.lower().split()).encode()).digest()[0] % 2 == 1
-
-
-def read_pairs(path: Path) -> list[QuestionPair]:
-    """Read a file in the form of Quora Question Pairs: ``question1``, ``question2``, ``is_duplicate``.
-
-    Args:
-        path: ``.jsonl``; or ``.tsv`` or ``.csv`` with these names in the first line (other columns are ignored).
-    """
-    pairs: list[QuestionPair] = []
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for number, row in _rows(file, path.suffix.lower()):
-                pairs.append(_pair(row, f"{path}, line {number}"))
-    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError) as problem:
-        raise QuestreeError(f"The pairs in {path} cannot be read: {problem}") from problem
-    if len({pair.same for pair in pairs}) < 2:
-        raise QuestreeError(f"{path} holds {len(pairs)} pairs of one kind; a threshold needs duplicates and others.")
-    return pairs
-
-
-def compare_all(
-    likeness: Callable[[str, Sequence[str]], list[float]],
-    pairs: Sequence[QuestionPair],
-    *,
-    on_progress: Callable[[int], None] = lambda done: None,
-) -> list[Reading]:
-    """Return for each pair how alike its two are, and whether they ask the same.
-
-    Args:
-        likeness: of a query and others, one number for each; higher is more alike.
-    """
-    readings = []
-    for pair in pairs:
-        (score,) = likeness(pair.first, [pair.second])
-        readings.append(Reading(score, pair.same))
-        on_progress(len(readings))
-    return readings
-
-
-def _rows(file: Any, suffix: str) -> Iterator[tuple[int, Any]]:
-    if suffix not in (".tsv", ".csv"):
-        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1) if line.strip())
-        return
-    reader = csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ",")
-    for row in reader:
-        if suffix == ".tsv" and "\t" in "".join(map(str, row.values())):
-            raise csv.Error(f"up to line {reader.line_num}, an open quotation mark joins columns; give it as JSONL")
-        yield reader.line_num, row
-
-
-def _pair(row: Any, place: str) -> QuestionPair:
-    given = row if isinstance(row, dict) else {}
-    first, second, same = ("" if given.get(name) is None else str(given[name]).strip() for name in _COLUMNS)
-    if not first or not second or same.lower() not in _TRUTHS:
-        raise QuestreeError(f"{place}: a pair needs {', '.join(_COLUMNS)} (0 or 1).")
-    return QuestionPair(first, second, _TRUTHS[same.lower()])

@@ -67,17 +67,12 @@ class ReaderScores:
     relevance_f1: Interval
     theta: float
 
-    @property
-    def worth(self) -> float:
-        """Return the number to choose a checkpoint by: the mean of the two F1s."""
-        return (self.span_f1.mean + self.relevance_f1.mean) / 2
-
-    def figures(self, prefix: str = "") -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         """Return each score and the ends of its interval by name, as MLflow takes them."""
         scores = {"em": self.em, "span_f1": self.span_f1, "relevance_f1": self.relevance_f1}
         parts = {"": "mean", "_low": "low", "_high": "high"}
         named = {name + end: getattr(one, part) for end, part in parts.items() for name, one in scores.items()}
-        return {f"{prefix}{name}": value for name, value in [*named.items(), ("theta", self.theta)]}
+        return named | {"theta": self.theta}
 
 
 def score_readings(readings: Sequence[Reading], theta: float) -> ReaderScores:
@@ -126,12 +121,8 @@ def relevance_interval(readings: Sequence[Reading], theta: float) -> Interval:
     return Interval(point.f1, float(low), float(high), len(table))
 
 
-def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, title: str, *, x: str = "theta") -> None:
-    """Write a PNG: F1, precision and recall by theta, and beneath the scores of passages that answer and that do not.
-
-    Args:
-        x: what the threshold is called.
-    """
+def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, title: str) -> None:
+    """Write a PNG: F1, precision and recall by theta, and beneath the scores of passages by whether they answer."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -143,7 +134,7 @@ def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, titl
         above.plot([p.theta for p in points], [getattr(p, name) for p in points], style, label=name.replace("f1", "F1"))
     above.axvline(chosen.theta, color="grey", linewidth=1)
     above.annotate(
-        f"{x} {chosen.theta:.2f}: F1 {chosen.f1:.3f}", (chosen.theta, 0.03), (5, 0), textcoords="offset points"
+        f"theta {chosen.theta:.2f}: F1 {chosen.f1:.3f}", (chosen.theta, 0.03), (5, 0), textcoords="offset points"
     )
     above.set_ylim(0, 1.02)
     above.set_title(title, fontsize=10)
@@ -153,7 +144,7 @@ def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, titl
     ]
     below.hist(groups, bins=40, histtype="stepfilled", alpha=0.6, label=["answers", "does not"])
     below.axvline(chosen.theta, color="grey", linewidth=1)
-    below.set(xlabel=x, ylabel="passages" if x == "theta" else "pairs")
+    below.set(xlabel="theta", ylabel="passages")
     below.legend()
     try:
         FigureCanvasAgg(figure).print_png(str(file))

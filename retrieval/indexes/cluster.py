@@ -1,7 +1,7 @@
 """Workers on a Ray cluster: processes on many machines, or on this one, that are given jobs one by one.
 
 A worker is given texts only: the name of what does the work, and JSON. It makes the rest by itself. Ray starts a worker
-that is lost again; its jobs go to others meanwhile. Ray is imported here, and by nothing else.
+that is lost again, and gives it its job again. Ray is imported here, and by nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from queue import Empty, SimpleQueue
-from threading import Lock
 from typing import Any
 
 from ...common.errors import QuestreeError, needs_extra
@@ -40,15 +39,11 @@ _OWN_LINES = "RAY_DEDUP_LOGS_SKIP_REGEX"  # lines that Ray leaves out of those w
 logger = logging.getLogger(__name__)
 
 Work = Callable[..., bytes]
-"""What does the jobs in the process of a worker, several at a time if it waits for others; it is made from JSON."""
+"""What does the jobs in the process of a worker; it is made from JSON."""
 
 
 class ClusterError(QuestreeError):
     """A cluster that cannot be used, or that cannot do what it is given."""
-
-
-class WorkerLostError(ClusterError):
-    """A job at which several workers were lost."""
 
 
 @contextmanager
@@ -110,21 +105,11 @@ class Cluster:
     ray: Any
     wanted: int | None = None
 
-    def waiting(self, made_by: str, given: Any, *, jobs: int) -> Workers:
-        """Start workers that mostly wait for others, each with several jobs at a time; they end with a ``with`` block.
+    def computing(self, made_by: str, given: Any) -> Workers:
+        """Start workers, one for each GPU, or for each group of cores; they end with a ``with`` block.
 
         Args:
             made_by: ``module:name`` of what makes the work from what is given.
-        """
-        cores = sum(self._each("CPU"))
-        number = self.wanted or max(1, min(jobs, int(cores)))
-        return self._workers(made_by, given, number, places=-(-jobs // number), num_cpus=min(1.0, cores / number))
-
-    def computing(self, made_by: str, given: Any) -> Workers:
-        """Start workers that compute, one job at a time: one for each GPU, or for each group of cores.
-
-        Args:
-            made_by, given: as for `waiting`.
         """
         cores = [int(node) for node in self._each("CPU")]
         if gpus := int(sum(self._each("GPU"))):
@@ -137,24 +122,23 @@ class Cluster:
         nodes = (node["Resources"].get(resource, 0) for node in self.ray.nodes() if node["Alive"])
         return [amount for amount in nodes if amount]
 
-    def _workers(self, made_by: str, given: Any, number: int, *, places: int = 1, **needs: float) -> Workers:
-        lasting = {"max_restarts": RESTARTS, "max_concurrency": places}
+    def _workers(self, made_by: str, given: Any, number: int, **needs: float) -> Workers:
+        lasting = {"max_restarts": RESTARTS, "max_task_retries": ATTEMPTS - 1}
         actor = self.ray.remote(_Worker).options(scheduling_strategy="SPREAD", **lasting, **needs)
         with _connection():
-            actors = [actor.remote(made_by, json.dumps(given), os.getcwd()) for _ in range(number)]
-            return Workers(self.ray, actors, places)
+            return Workers(self.ray, [actor.remote(made_by, json.dumps(given), os.getcwd()) for _ in range(number)])
 
 
 class Workers:
-    """Workers of one kind, which Ray starts again if they are lost. They end with a ``with`` block."""
+    """Workers of one kind. Ray starts one that is lost again, and gives it its job again. They end with a block."""
 
-    def __init__(self, ray: Any, actors: Sequence[Any], places: int):
-        self.number, self._ray = len(actors), ray
-        self._left, self._begun = list(actors), False  # whether one of them has started
-        self._free = SimpleQueue[Any]()  # workers with room for a job; None when nobody gets one any more
-        self._problem, self._lock = "", Lock()
+    def __init__(self, ray: Any, actors: Sequence[Any]):
+        self.number, self._ray, self._actors = len(actors), ray, actors
+        self._begun = False  # whether one of them has started
+        self._free = SimpleQueue[Any]()  # workers without a job; None when nobody gets one any more
+        self._problem = ""
         for actor in actors:
-            self._expect(actor, places)
+            actor.ready.options(max_task_retries=-1).remote().future().add_done_callback(partial(self._hear, actor))
 
     def __enter__(self) -> Workers:
         return self
@@ -162,40 +146,25 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def share(self, content: str) -> Any:
-        """Return what stands for a long text in a job; the text goes to each machine once."""
-        return self._ray.put(content)
-
     def do(self, *job: Any) -> bytes:
         """Give a job to a worker, wait for its result and return it. Called on many threads."""
-        errors, lost = self._ray.exceptions, 0
-        while True:
-            worker = self._take()
-            try:
-                with _connection():
-                    problem, result = worker.do.remote(*job).future().result()
-            except errors.ActorDiedError as error:  # Ray starts it no more
-                self._drop(worker, _in_one_line(error))
-                continue
-            except errors.RayTaskError:  # a fault of ours: every worker would have it
-                raise
-            except errors.RayError as error:
-                self._expect(worker, 1)
-                lost += 1
-                if lost < ATTEMPTS:
-                    continue
-                raise WorkerLostError(
-                    f"{ATTEMPTS} workers were lost at it, often for lack of memory: {_in_one_line(error)}"
-                ) from error
-            self._free.put(worker)
-            if problem:
-                raise ClusterError(problem)
-            return bytes(result)
+        errors, worker = self._ray.exceptions, self._take()
+        try:
+            with _connection():
+                problem, result = worker.do.remote(*job).future().result()
+        except errors.RayTaskError:  # a fault of ours
+            raise
+        except errors.RayError as error:
+            problem = f"{ATTEMPTS} workers were lost at a job, often for lack of memory: {_in_one_line(error)}"
+        if problem:
+            raise ClusterError(problem)
+        self._free.put(worker)
+        return bytes(result)
 
     def end(self) -> None:
         """Stop all workers, and free whoever waits for one."""
         self._stop("The workers were ended.")
-        for worker in self._left:
+        for worker in self._actors:
             with suppress(Exception):
                 self._ray.kill(worker)
 
@@ -204,7 +173,7 @@ class Workers:
         self._free.put(None)
 
     def _take(self) -> Any:
-        """Return a worker that has room for a job."""
+        """Return a worker that has no job."""
         try:
             worker = self._free.get(timeout=None if self._begun else PATIENCE)
         except Empty:
@@ -220,33 +189,18 @@ class Workers:
             raise ClusterError(self._problem)
         return worker
 
-    def _expect(self, worker: Any, places: int) -> None:
-        """Give a worker so many jobs at a time once Ray has started it, for the first time or again."""
-        ready = worker.ready.options(max_task_retries=-1).remote().future()
-        ready.add_done_callback(partial(self._hear, worker, places))
-
-    def _hear(self, worker: Any, places: int, ready: Future[tuple[str, dict[str, str]]]) -> None:
+    def _hear(self, worker: Any, ready: Future[tuple[str, dict[str, str]]]) -> None:
         """Take what a new worker says of itself. Called on Ray's own thread, which must wait for nothing."""
         try:
             problem, versions = ready.result()
         except Exception as error:  # it died as it started, as often as it was tried
-            self._drop(worker, f"The cluster cannot start workers: {_in_one_line(error)}")
+            self._stop(f"The cluster cannot start workers: {_in_one_line(error)}")
             return
         if problem := problem or _other_versions(versions):
             self._stop(problem)
             return
         self._begun = True
-        for _ in range(places):
-            self._free.put(worker)
-
-    def _drop(self, worker: Any, why: str) -> None:
-        """Do without a worker that is gone for good."""
-        with self._lock:
-            if worker in self._left:
-                self._left.remove(worker)
-                logger.warning("A worker was lost for good: %s", why)
-            if not self._left:
-                self._stop(why)
+        self._free.put(worker)
 
 
 @contextmanager

@@ -36,7 +36,6 @@ def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(quest
         told = questree(f"analyse {words}").done().out
         assert "simulated" in told
         assert said in told
-    assert "rouge-l" in questree(f"analyse alpha {ONE}").err
     assert "two single runs" in questree(f"analyse helped c {OTHER}").err
     for analysis in ("helped", "misled"):
         turned = questree(f"analyse {analysis} {OTHER} {ONE}").refused()

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import dspy
 import pytest
 import typer
-from dspy.clients.provider import Provider
 from fakes import ListRetriever
 from parrot import Parrot
 from run_files import change, rows
@@ -193,24 +192,6 @@ def test_the_last_hint_of_the_demo_can_be_typed_where_it_runs(monkeypatch, workp
 def test_a_list_tells_of_a_chain_of_queries(questree):
     [about] = [line for line in questree("list programs --json").json() if line["program"] == "searchain"]
     assert "retrieval checks a chain of queries." in str(about)
-
-
-def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, monkeypatch):
-    class Trainer(Provider):
-        def __init__(self) -> None:
-            super().__init__()
-            self.finetunable = True
-
-        def finetune(self, *asked: object) -> str:
-            return "trained"
-
-    words = "compile oner --optimizer bootstrap-finetune --train-limit 6 --limit 2 --out made"
-    assert "cannot be trained: DSPy knows no provider that trains it" in questree(words).refused()
-    monkeypatch.setattr(dspy.LM, "infer_provider", lambda lm: Trainer())
-    told = questree(words).done().out
-    assert "the LM, which was trained: simulated/trained" in told
-    assert "ask it: questree ask QUESTION --program made/program --lm simulated/trained" in told.splitlines()
-    assert re.search("LM +simulated/trained", questree("show made/program").out)
 
 
 def test_another_adapter_is_another_run_and_goes_with_what_was_compiled(questree, caplog):

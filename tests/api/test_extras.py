@@ -29,9 +29,7 @@ NEEDS = {
     "ask Why? --retriever qdrant:folder/mini": "qdrant",
     "index mini --engine qdrant:folder/mini": "qdrant",
     "index mini --out made --on ray": "cluster",
-    "evaluate direct --on ray --out made": "cluster",
     "compile direct --optimizer mipro --out made": "optimizers",
-    "compile direct --optimizer bootstrap-optuna --out made": "optimizers",
 }
 
 

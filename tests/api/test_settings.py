@@ -35,7 +35,6 @@ ACTING = [
     *(("retriever", address) for address in ("http://evil.example:80", "qdrant://evil.example:80/passages")),
     ("tracking_uri", "http://evil.example"),
     ("api_base", "http://evil.example/v1"),
-    ("on", "ray://evil.example:10001"),
     ("lm", "openai/theirs"),
 ]
 
@@ -78,12 +77,6 @@ def test_a_faulty_file_is_named_with_what_is_wrong(tmp_path, content, said):
     (tmp_path / "questree.toml").write_text(content)
     with pytest.raises(QuestreeError, match=said):
         run_settings()
-
-
-def test_workers_without_a_cluster_are_refused():
-    assert run_settings(on="ray", workers=2).workers == 2
-    with pytest.raises(QuestreeError, match=r"workers: they are .*name it with --on, or leave --workers out \(got 2\)"):
-        run_settings(workers=2)
 
 
 def test_a_missing_file_is_named(tmp_path):

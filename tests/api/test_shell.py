@@ -29,7 +29,6 @@ def made(folder, workplace, monkeypatch):
     ("show compiled", {"before", "after"}),
     ("show both/searchain", {"searchain"}),
     ("show compiled/program", {"program", "demonstrations"}),
-    ("recheck compiled/program", {"before", "after", "difference", "versions"}),
     ("audit mini --limit 2", {"passages", "questions", "shares", "file"}),
     ("attack direct --limit 2", {"rows", "simulated"}),
     ("analyse sources both", {"run", "source", "share", "simulated"}),
@@ -92,7 +91,7 @@ for typed in sys.argv[1:]:
 
 @pytest.mark.parametrize("words", [
     "list tasks", "list programs", "list retrievers", "show both", "show both/searchain", "show compiled",
-    "analyse efficiency both", "analyse sources both", "recheck compiled/program",
+    "analyse efficiency both", "analyse sources both",
 ])  # fmt: skip
 def test_a_table_fits_its_terminal_and_loses_no_letter(words, questree, made, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")

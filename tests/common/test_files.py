@@ -8,7 +8,6 @@ from chunk_encoder import LetterEncoder
 from questree.common.errors import QuestreeError
 from questree.common.files import write_atomically
 from questree.data.task_files import TaskPlace
-from questree.optimize.readers import ReadingExample, train_reader
 from questree.retrieval import Passage, build_index
 from questree.retrieval.indexes.encoding import encode_corpus
 from questree.retrieval.indexes.index_kind import Order
@@ -16,7 +15,6 @@ from questree.retrieval.indexes.index_kind import Order
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
 
 WORLD = [Passage(id="1", text="Rome is the capital of Italy."), Passage(id="2", text="Oslo is the capital of Norway.")]
-EXAMPLES = [ReadingExample("1", "Which is the capital of Italy?", ("Rome",), WORLD[0])]
 TRAPS = {"link": lambda place, victim: place.symlink_to(victim), "pipe": lambda place, victim: os.mkfifo(place)}
 
 
@@ -52,7 +50,6 @@ LINKED = {
     "out/version-1": lambda folder: build_index(WORLD, folder / "out", kind="bm25"),
     "chunks": lambda folder: encode_corpus(Order(folder, WORLD), "chunks", LetterEncoder(), "", LetterEncoder),  # type: ignore[arg-type]
     ".out.part": fetch,
-    "training": lambda folder: train_reader(EXAMPLES, [], folder),
 }
 
 

@@ -368,7 +368,7 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
     monkeypatch.setattr("questree.evaluation.evaluation.Evaluation.figures", None)  # not even added up
     with OFF.run("nothing", {"a": 1}) as run, run.traces(), run.traces(compilation=True):
         run.params({"b": 1})
-        run.figures({"c": 1.0}, step=2)
+        run.figures({"c": 1.0})
         run.evaluation(evaluate(mini.program(), mini.dev[:1], mini.metric), prefix="after_")
         run.candidate(0, {}, {})
         run.prompts(mini.program())

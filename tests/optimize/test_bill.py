@@ -36,7 +36,7 @@ def paid(folder):
 def test_the_bill_holds_every_call_of_the_optimizer_its_own_among_them(mini):
     bootstrapped = compiled(mini, by="bootstrap-few-shot", settings={})
     assert bootstrapped.compilation.spent.calls > bootstrapped.compilation.judged["asked"]
-    proposals = compiled(mini, by="copro", settings={"breadth": 2, "depth": 1})
+    proposals = compiled(mini, by="infer-rules", settings={"candidates": 1})
     assert proposals.compilation.spent.words_out > 0
 
 
@@ -105,7 +105,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_calls_on_their_way(monkeypatch):
 
 
 @pytest.mark.parametrize("history", [{}, {"disable_history": True}, {"max_history_size": 0}])
-@pytest.mark.parametrize("by", ["bootstrap-few-shot", "copro"])
+@pytest.mark.parametrize("by", ["bootstrap-few-shot", "infer-rules"])
 def test_calls_are_paid_for_whatever_the_server_and_the_history_tell(by, history, mini, heard, tmp_path):
     inner = dspy.settings.lm.engine
     silent = FunctionEngine(lambda request: dataclasses.replace(inner.complete(request), usage=Usage()))
@@ -130,10 +130,9 @@ def test_a_budget_in_dollars_needs_a_price_of_the_lm_that_writes_instructions(mi
 @pytest.mark.parametrize(
     ("by", "settings"),
     [
-        ("copro", {"breadth": 2, "depth": 1}),
+        ("infer-rules", {"candidates": 2}),
         ("mipro", {"auto": None, "candidates": 2, "trials": 2}),
         ("gepa", {"max_metric_calls": 40}),
-        ("simba", {"steps": 1, "candidates": 2, "batch_size": 4}),
     ],
 )
 def test_every_optimizer_ends_with_the_budget(by, settings, mini, heard):

@@ -38,7 +38,7 @@ def test_compiling_helps_and_says_how_sure_that_is(mini):
     assert compiled.compilation.judged["accepted"] > 0
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap-few-shot", "copro", "gepa", "mipro"])
+@pytest.mark.parametrize("optimizer", ["bootstrap-few-shot", "gepa", "mipro"])
 def test_a_metric_that_fails_in_compilation_ends_it(mini, optimizer, tmp_path):
     def untraced(gold, prediction):
         return 1.0
@@ -95,14 +95,14 @@ def test_a_finished_compilation_is_tracked_once_and_registered_by_name(mini, tmp
 
 def test_what_was_changed_is_said(mini):
     def changed(program):
-        return Compilation(program, (), Spent(), Spent(), 0.0, {}, dspy.settings.lm).changed
+        return Compilation(program, (), Spent(), Spent(), 0.0, {}).changed
 
-    program, trained = mini.program(), f"the LM, which was trained: {dspy.settings.lm.model}"
-    assert changed(program) == trained
+    program = mini.program()
+    assert changed(program) == "nothing; more questions or another optimizer may find more"
     plan = program.predictors()[0]
     plan.signature, plan.demos = plan.signature.with_instructions("Plan well."), [dspy.Example()]
-    assert changed(program) == f"instructions of 1 of 4 prompts, 1 demonstration, {trained}"
-    assert changed(Majority([program, program])).startswith("2 programs that vote, ")
+    assert changed(program) == "instructions of 1 of 4 prompts, 1 demonstration"
+    assert changed(Majority([program, program])).startswith("2 programs that vote, instructions of 1 of 4 prompts, ")
 
 
 def interrupted(mini, out):
@@ -161,13 +161,13 @@ def _majority():
         ({"examples": None}, r"train=None is no list of dspy\.Example; give .*Examples\(train=\.\.\., dev=\.\.\.\)"),
         ({"examples": Examples([], ["Who?"])}, r"dev=\['Who\?'\] is no list of dspy\.Example"),
         ({"examples": Examples([dspy.Example(question="Who?")], [])}, r"'Who\?' cannot be asked: .*with_inputs"),
-        ({"optimizer": dspy.BootstrapFewShot()}, r"optimizer=.* is of the type BootstrapFewShot; give one of .*copro"),
-        ({"optimizer": "gepa", "teacher": "annotations"}, "gepa with these settings asks no teacher: .*mipro"),
+        ({"optimizer": dspy.BootstrapFewShot()}, r"optimizer=.* is of the type BootstrapFewShot; give one of .*mipro"),
+        ({"optimizer": "gepa", "teacher": "annotations"}, "gepa asks no teacher: .*mipro"),
         ({"optimizer": optimizer("mipro", candidates=3)}, "mipro takes .*auto"),
         ({"optimizer": optimizer("mipro", trials=3)}, "mipro takes .*auto"),
         ({"optimizer": optimizer("mipro", auto=None)}, "mipro takes .*auto"),
         ({"optimizer": optimizer("gepa", auto=None)}, "gepa takes .*auto"),
-        ({"prompt_lm": dspy.LM("a/b")}, "bootstrap-random-search with these settings asks no prompt_lm: .*mipro"),
+        ({"prompt_lm": dspy.LM("a/b")}, "bootstrap-random-search asks no prompt_lm: .*mipro"),
         ({"teacher": "annotation"}, r"'annotation' is no teacher; give a program \(questree\.load.* or 'annotations'"),
         ({"teacher": build("direct", {})}, "has other prompts than this searchain"),
         ({"teacher": _majority()}, "has other prompts than this searchain"),

@@ -4,13 +4,9 @@ import dspy
 import pytest
 
 from questree.lm.failure import Failure
-from questree.metrics import metric
 from questree.metrics.found_passages import passage_fingerprint
 from questree.optimize.feedback import feedback
-from questree.optimize.optimizers import Job, simba
 from questree.optimize.verdicts import Verdicts
-from questree.programs import build
-from questree.programs.demonstrations import note
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
 from questree.signatures.chain_of_query import PlannedStep
@@ -216,41 +212,3 @@ def test_what_the_metric_says_itself_comes_last():
     lines = ["The answer 'Danube' is wrong; right is 'Vltava'.", "Its score is 0.50, of at most 1."]
     assert judged.feedback.splitlines() == [*lines, "Use shorter words."]
     assert (judged.score, judged.accepted) == (0.5, False)
-
-
-def test_simba_shows_no_call_that_contradicts_and_plans_as_they_turned_out(monkeypatch):
-    tree = grown(WROTE | {"answer": "Max Brod", "stance": "contradicts"})
-    plan, tells = dspy.Predict("question -> planned_chain"), dspy.Predict("steps -> final_content")
-    planned = dspy.Prediction(planned_chain=[PlannedStep(query="Who wrote it?", recalled="Max Brod", sure=True)])
-    false_mark = dspy.Prediction(final_content="He did [9].")
-    note(false_mark, exemplary=False)
-    whole = {"question": EXAMPLE.question}
-    wrong = (dspy.Predict("question -> answer"), whole, dspy.Prediction(answer="Danube"))
-    trace = [(plan, whole, planned), (tells, {"steps": []}, false_mark), wrong]
-    shown, job = [], Job(Verdicts(metric("cover-em")), [], [])
-    monkeypatch.setattr(simba, "append_a_demo", lambda length: lambda bucket, _: shown.extend(bucket[0]["trace"]))
-    search = simba._SimbaSearch(simba.Simba(), build("direct", {}), job)
-    best = {"trace": trace, "example": EXAMPLE, "prediction": answered(tree), "score": 0.4}
-    search.demonstrate([best | {"output_metadata": {"accepted": False}}], None, {})
-    assert not shown
-    bucket = [best | {"output_metadata": {"accepted": True}}, {"score": 0.0}]
-    search.demonstrate(bucket, None, {})
-    ((_, _, reply),) = shown
-    assert [(one.recalled, one.sure) for one in reply.planned_chain] == [(None, False)]
-    assert len(bucket[0]["trace"]) == 3
-
-
-def test_simba_asks_for_advice_on_the_steps_that_ran_alone(mini, monkeypatch):
-    ran, *others = mini.program().predictors()
-    program, named = mini.program(), {}
-    assert others
-    (name, _), *_ = program.named_predictors()
-    monkeypatch.setattr(simba, "append_a_rule", lambda bucket, shown, **how: named.update(shown.named_predictors()))
-    search = simba._SimbaSearch(simba.Simba(), program, Job(Verdicts(metric("cover-em")), [], []))
-    runs = [{"trace": [(ran, {}, {})], "prediction": None}, {"trace": [], "prediction": None}]
-    search.rule(runs, program, {"predictor2name": {id(ran): name}})
-    assert {*named} == {name}
-    assert len(program.named_predictors()) == 1 + len(others)  # as before
-    named.clear()
-    search.rule(runs[1:], program, {"predictor2name": {}})
-    assert not named, "there is nothing to ask about"

@@ -1,4 +1,3 @@
-import base64
 import hashlib
 import json
 import logging
@@ -12,7 +11,6 @@ import questree
 from questree.common.errors import QuestreeError
 from questree.optimize import hub as hub_module
 from questree.optimize import load, save
-from questree.optimize.card import push
 from questree.optimize.hub import parse
 from questree.programs import build
 
@@ -20,7 +18,7 @@ httpx = getattr(_http, "httpx2", None) or _http.httpx  # huggingface_hub 2 has a
 
 
 class Hub:
-    """The hub as its real client meets it: one repository, a commit for each push, the oldest first."""
+    """The hub as its real client meets it: one repository, its commits, the oldest first."""
 
     def __init__(self):
         self.commits: dict[str, dict[str, bytes]] = {}
@@ -32,18 +30,7 @@ class Hub:
             raise self.fault
         if self.refusal:
             return httpx.Response(self.refusal[0], headers=self.refusal[1], json={})
-        path, asked = request.url.path, request.read()
-        if path == "/api/repos/create":
-            return httpx.Response(200, json={"url": "https://huggingface.co/me/chain"})
-        if path == "/api/models/me/chain/preupload/main":
-            names = [one["path"] for one in json.loads(asked)["files"]]
-            kept = [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]
-            return httpx.Response(200, json={"files": kept})
-        if path == "/api/models/me/chain/commit/main":
-            sent = [line["value"] for line in map(json.loads, asked.splitlines()) if line["key"] == "file"]
-            oid = self.commit({one["path"]: base64.b64decode(one["content"]) for one in sent})
-            told = {"commitUrl": f"https://huggingface.co/me/chain/commit/{oid}", "commitOid": oid}
-            return httpx.Response(200, json=told)
+        path = request.url.path
         if found := re.fullmatch(r"/api/models/me/chain(?:/revision/(.+))?", path):
             sha = found[1] or list(self.commits)[-1]
             files = [{"rfilename": name, "size": len(content)} for name, content in self.commits[sha].items()]
@@ -52,13 +39,17 @@ class Hub:
             content = self.commits[found[1]][found[2]]
             tags = {"ETag": f'"{_digest(content)}"', "X-Repo-Commit": found[1]}
             return httpx.Response(200, content=content, headers=tags)
-        return httpx.Response(200, json={"errors": [], "warnings": []})  # of the card's head
+        return httpx.Response(404)
 
     def commit(self, files):
         whole = (list(self.commits.values())[-1] if self.commits else {}) | files
         oid = _digest(repr(sorted(whole.items())).encode())
         self.commits[oid] = whole
         return oid
+
+    def put(self, folder):
+        """Hold a program; return its address with the commit."""
+        return f"hf://me/chain@{self.commit({'questree.json': (folder / 'questree.json').read_bytes()})}"
 
 
 def _digest(content: bytes) -> str:
@@ -80,9 +71,8 @@ def program(mini, bootstrapped, tmp_path):
     return save(bootstrapped, tmp_path / "program", scores=scores, task="mi|ni", metrics=["cover-em"])
 
 
-def test_what_is_pushed_is_loaded_by_its_commit(hub, program, mini, caplog):
-    place = push(program, "hf://me/chain")
-    assert place == f"hf://me/chain@{next(iter(hub.commits))}"
+def test_what_is_there_is_loaded_by_its_commit(hub, program, mini, caplog):
+    place = hub.put(program)
     loaded = questree.load(place, retriever=mini.index)
     here = load(program, retriever=mini.index)
     question = mini.dev[0].inputs()
@@ -91,48 +81,12 @@ def test_what_is_pushed_is_loaded_by_its_commit(hub, program, mini, caplog):
 
 
 def test_a_revision_that_moved_is_told_and_the_named_one_stays(hub, program, mini, caplog, tmp_path):
-    first = push(program, "hf://me/chain")
+    first = hub.put(program)
     other = save(build("searchain", {"max_rounds": 2}, retriever=mini.index), tmp_path / "other")
-    second = push(other, "hf://me/chain")
+    second = hub.put(other)
     assert load(first, retriever=mini.index).settings.max_rounds == 5
     assert load("hf://me/chain", retriever=mini.index).settings.max_rounds == 2
     assert f"hf://me/chain is {second} today" in caplog.text
-
-
-def test_the_card_says_what_it_is_and_how_it_scored(hub, program, tmp_path):
-    (tmp_path / "study.capsule").write_bytes(b"capsule")
-    push(program, "hf://me/chain", license="cc-by-4.0", capsule=tmp_path / "study.capsule")
-    files = next(iter(hub.commits.values()))
-    card = files["README.md"].decode()
-    assert files["study.capsule"] == b"capsule"
-    assert card.startswith("---\nlibrary_name: questree\nlicense: cc-by-4.0\n")
-    for line in (
-        "| cover-em | 0.500 [0.250, 0.750], n=40 |",
-        "| task | `mi/ni` |",
-        "| retriever | `words` `words-1` |",
-        "(**simulated**: its numbers say nothing)",
-        'questree.load("hf://me/chain", retriever=',
-        "whose licence they keep: cc-by-4.0",
-        "questree replay study.capsule",
-    ):
-        assert line in card
-
-
-def test_the_card_tells_the_recipe_of_the_index_that_it_was_compiled_over(mini, hub, tmp_path):
-    def indexed(name, text):
-        corpus = tmp_path / "corpus.jsonl"
-        corpus.write_text("".join(json.dumps({"id": str(n), "text": f"{text} {n}"}) + "\n" for n in range(3)))
-        return questree.retrieval.build_index(corpus, tmp_path / name, kind="bm25")
-
-    index, other = indexed("index", "word"), indexed("other", "another")
-    over = save(build("searchain", {}, retriever=questree.retrieval.load_index(index)), tmp_path / "over")
-    push(over, "hf://me/chain", index=index)
-    card = next(iter(hub.commits.values()))["README.md"].decode()
-    assert "| index | `bm25 " in card
-    assert "`corpus.jsonl`, 3 passages, SHA-256 `" in card
-    with pytest.raises(QuestreeError, match="was compiled over"):
-        push(over, "hf://me/chain", index=other)
-    assert len(hub.commits) == 1
 
 
 @pytest.mark.parametrize(
@@ -155,7 +109,7 @@ def test_a_hub_that_refuses_or_cannot_be_reached_is_told_in_one_line(hub, how, a
 
 
 def test_a_changed_file_and_one_of_gigabytes_are_refused(hub, program, monkeypatch):
-    push(program, "hf://me/chain")
+    hub.put(program)
     hub.commit({"questree.json": b"{}"})
     with pytest.raises(QuestreeError, match=r"hf://me/chain.*damaged"):
         load("hf://me/chain")

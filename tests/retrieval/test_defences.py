@@ -65,7 +65,7 @@ def test_an_lm_is_no_defence_that_costs_no_call(bm25, name):
     if name:
         reader = Reader()
         reader.name = name
-    with pytest.raises(QuestreeError, match="questree train-reader"):
+    with pytest.raises(QuestreeError, match="--reader facebook/dpr"):
         defended(bm25, "reader", reader)
 
 
