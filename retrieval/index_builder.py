@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..common.errors import IndexRefused, QuestreeError
-from ..common.files import make_folder
+from ..common.files import make_folder, write_atomically
 from .checkpoints import checkpoint_of
 from .corpora.corpus import CorpusSource
+from .documents.folder import Changes, Documents, are_documents
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
-from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
+from .indexes.contents import DOCUMENTS, CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
 from .indexes.index_kind import IndexKind, Order, Report, store_corpus
 from .passage import Passage
 
@@ -62,29 +63,73 @@ def build_index(
     """
     chosen_kind(kind, 0)  # refused before the corpus is read
     order = {"settings": settings, "checkpoint": checkpoint, "cluster": cluster, "report": progress}
-    source = corpus if isinstance(corpus, CorpusSource) else CorpusSource(corpus)
-    if not overwrite and _is_built(source, Path(out), kind, settings, checkpoint):
-        return Path(out)
-    with building(Path(out), overwrite=overwrite) as work:
+    out, source = Path(out), source_of(corpus)
+    documents = source if isinstance(source, Documents) else None
+    former, same = _followed(source, out, kind, settings, checkpoint) if not overwrite else (None, False)
+    if same:
+        return out
+    with building(out, overwrite=overwrite or former is not None) as work:
+        if former:
+            read_manifest(out, full=True)
         record = store_corpus(work.folder, source, progress)
-        _write(work, chosen_kind(kind, record.passages), record, order)
-    return Path(out)
+        order |= {"documents": documents is not None, "former": former}
+        _write(work, chosen_kind(kind, record.passages), record, order, documents.record() if documents else "")
+    return out
 
 
-def _is_built(source: CorpusSource, out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> bool:
-    """Return whether the index at ``out`` is the one that is asked for. Only then the corpus has been read."""
+def document_changes(source: Documents, out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> Changes:
+    """Return what `build_index` will find changed; nothing is written, and no document taken apart."""
+    _followed(source, out, kind, settings, checkpoint)
+    return source.changes
+
+
+def _followed(
+    source: CorpusSource, out: Path, kind: str, settings: Any, checkpoint: str | Path | None
+) -> tuple[Path | None, bool]:
+    """Return the version of an index of these documents that is followed, if any, and whether the index is as asked."""
+    held = _held(out, kind, settings, checkpoint)
+    if not isinstance(source, Documents):
+        return None, held is not None and corpus_hash(source.passages()) == held.corpus.sha256
+    source.for_kind(chosen_kind(kind, 0), checkpoint, settings)
+    version = out / held.version if held else None
+    if version is None or not source.follow(version):
+        return None, False
+    return version, not any(source.changes[:3])
+
+
+def source_of(
+    corpus: str | Path | Iterable[Passage],
+    *,
+    corpus_format: str | None = None,
+    skip_bad: bool = False,
+    strict: bool = False,
+) -> CorpusSource:
+    """Return a corpus, whichever it is: documents, or what `read_corpus` reads, or passages.
+
+    Args:
+        strict: refuse all documents for one that cannot be read.
+    """
+    if isinstance(corpus, CorpusSource):
+        return corpus
+    if isinstance(corpus, (str, Path)) and not corpus_format and are_documents(corpus):
+        return Documents(corpus, strict=strict)
+    return CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad)
+
+
+def _held(out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> IndexManifest | None:
+    """Return the manifest of the index at ``out`` if it was made as is asked for, of whichever corpus."""
     try:
         manifest = read_manifest(out)
     except IndexRefused:
-        return False
+        return None
     asked = chosen_kind(kind, manifest.corpus.passages)
     wanted = asdict(settings or asked.settings()) if asked.settings else {}
-    return (
+    alike = (
         asked.name == manifest.kind
         and all(value in (None, manifest.settings[name]) for name, value in wanted.items())  # None: the encoder's own
         and (not asked.find or asked.find(checkpoint).fingerprint == getattr(manifest.checkpoint, "fingerprint", None))
-        and corpus_hash(source.passages()) == manifest.corpus.sha256
     )
+    return manifest if alike else None
 
 
 def add_to_index(
@@ -132,8 +177,10 @@ def add_to_index(
     return folder
 
 
-def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:
-    """Write the index of the passages in the folder, and its manifest."""
+def _write(
+    work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any], documents: str = ""
+) -> None:
+    """Write the index of the passages in the folder, what was read of documents, and its manifest."""
     work.keep_only(kind.work)
     written = kind.write(Order(work.folder, PassageStore(work.folder), **order))
     manifest = IndexManifest(
@@ -144,6 +191,8 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
     )
     if kind.work and kind.cannot_add:
         work.remove(kind.work)
+    if documents:
+        write_atomically(work.folder / DOCUMENTS, documents)
     seal(work.folder, manifest, without=[MARK])
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 

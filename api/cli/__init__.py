@@ -24,7 +24,7 @@ from .screen import Screen, echo
 
 _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
-    "Ask": ("demo", "mcp", "prompts"),
+    "Ask": ("search", "demo", "mcp", "prompts"),
     "Build": (
         *("fetch", "serve-retriever", "train-reader"),
         *("calibrate-reader", "calibrate-duplicates", "calibrate-links"),

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 NAME = "questree-index.json"
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
+DOCUMENTS = "documents.json"
+"""What was read of a folder of documents, in the version of an index of them."""
 FORMAT = 4
 _KIND = ManifestKind("index", FORMAT, "build it again", sealed=True, error=IndexRefused)
 _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
