@@ -8,13 +8,12 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..common.errors import IndexRefused, QuestreeError
 from ..common.files import make_folder, write_atomically
 from .checkpoints import checkpoint_of
 from .corpora.corpus import CorpusSource
-from .documents.folder import Changes, Documents, are_documents
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import DOCUMENTS, CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
@@ -22,6 +21,7 @@ from .indexes.index_kind import IndexKind, Order, Report, store_corpus
 from .passage import Passage
 
 if TYPE_CHECKING:
+    from .documents.folder import Changes, Documents
     from .indexes.cluster import Cluster
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def build_index(
     chosen_kind(kind, 0)  # refused before the corpus is read
     order = {"settings": settings, "checkpoint": checkpoint, "cluster": cluster, "report": progress}
     out, source = Path(out), source_of(corpus)
-    documents = source if isinstance(source, Documents) else None
+    documents = cast("Documents", source) if source.of_documents else None
     former, same = _followed(source, out, kind, settings, checkpoint) if not overwrite else (None, False)
     if same:
         return out
@@ -88,32 +88,31 @@ def _followed(
 ) -> tuple[Path | None, bool]:
     """Return the version of an index of these documents that is followed, if any, and whether the index is as asked."""
     held = _held(out, kind, settings, checkpoint)
-    if not isinstance(source, Documents):
+    if not source.of_documents:
         return None, held is not None and corpus_hash(source.passages()) == held.corpus.sha256
-    source.for_kind(chosen_kind(kind, 0), checkpoint, settings)
+    documents = cast("Documents", source)
+    documents.for_kind(chosen_kind(kind, 0), checkpoint, settings)
     version = out / held.version if held else None
-    if version is None or not source.follow(version):
+    if version is None or not documents.follow(version):
         return None, False
-    return version, not any(source.changes[:3])
+    return version, documents.as_before()
 
 
-def source_of(
-    corpus: str | Path | Iterable[Passage],
-    *,
-    corpus_format: str | None = None,
-    skip_bad: bool = False,
-    strict: bool = False,
-) -> CorpusSource:
+def source_of(corpus: str | Path | Iterable[Passage], *, strict: bool = False, **read: Any) -> CorpusSource:
     """Return a corpus, whichever it is: documents, or what `read_corpus` reads, or passages.
 
     Args:
         strict: refuse all documents for one that cannot be read.
+        read: of other corpora, as for `read_corpus`.
     """
     if isinstance(corpus, CorpusSource):
         return corpus
-    if isinstance(corpus, (str, Path)) and not corpus_format and are_documents(corpus):
-        return Documents(corpus, strict=strict)
-    return CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad)
+    if isinstance(corpus, (str, Path)) and not read.get("corpus_format"):
+        from .documents.folder import Documents, are_documents
+
+        if are_documents(corpus):
+            return Documents(corpus, strict=strict)
+    return CorpusSource(corpus, **read)
 
 
 def _held(out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> IndexManifest | None:

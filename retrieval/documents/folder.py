@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +25,8 @@ from ..corpora.corpus_format import numbered
 from ..indexes.contents import DOCUMENTS, PassageStore
 from ..indexes.index_kind import IndexKind
 from ..passage import Passage
-from .reading import LARGEST, SUFFIXES, read_document
-from .splitting import Room, passages_of
+from .sections import Room, passages_of
+from .texts import LARGEST, SUFFIXES, read_document
 
 _READERS = ("questree", "markitdown", "pypdfium2", "semantic-text-splitter", "markdown-it-py")
 _OF_A_CORPUS = (".csv", ".txt", ".text")  # ends of names that corpora of lines have as well
@@ -53,7 +54,7 @@ class DocumentsRecord(BaseModel):
     root: str
     pattern: str
     readers: dict[str, str]
-    documents: dict[str, DocumentRecord]
+    documents: dict[str, DocumentRecord] = {}
 
 
 class Changes(NamedTuple):
@@ -80,21 +81,17 @@ class Documents(CorpusSource):
         passed_over: how many files there are of kinds that are not read, by the ends of their names.
     """
 
+    of_documents = True
+
     def __init__(self, corpus: str | Path, *, strict: bool = False) -> None:
         super().__init__(())
-        self._strict, self.name, self.passed_over = strict, Path(corpus).name, Counter[str]()
+        self._strict, self.name = strict, Path(corpus).name
         self.room: Callable[[], Room] = cache(Room)
-        self._root, self._pattern, paths = _found(Path(corpus))
-        self._names = sorted(path.relative_to(self._root).as_posix() for path in paths if self._is_read(path))
-        self._former, self._held = DocumentsRecord(root="", pattern="", readers={}, documents={}), Path()
-        self._record = self._former
-
-    def _is_read(self, path: Path) -> bool:
-        suffix = path.suffix.lower()
-        if known := suffix in SUFFIXES or path.is_dir():
-            return known
-        self.passed_over[suffix or path.name] += 1
-        return False
+        self._root, pattern, paths = _found(Path(corpus))
+        self._names = sorted(path.relative_to(self._root).as_posix() for path in paths if _is_read(path))
+        self.passed_over = Counter(path.suffix.lower() or path.name for path in paths if not _is_read(path))
+        self._record = DocumentsRecord(root=str(self._root), pattern=pattern, readers=installed_versions(_READERS))
+        self._former, self._held = dict[str, DocumentRecord](), Path()
 
     def for_kind(self, kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> None:
         """Let passages be as long as the encoder of a kind of index reads; its tokenizer is loaded when needed."""
@@ -106,22 +103,16 @@ class Documents(CorpusSource):
             former = validate(DocumentsRecord, parse_json(read_bytes(version / DOCUMENTS)))
         except (OSError, ValueError):
             return False
-        if (former.root, former.pattern) != (str(self._root), self._pattern):
-            return False
-        if former.readers == installed_versions(_READERS):
-            self._former, self._held = former, version
-            for name, one in former.documents.items():
-                self._leave_out(BadLine(0, one.problem, printable(name)))
-        return True
+        if former.readers == self._record.readers:
+            self._former, self._held = former.documents, version
+        return (former.root, former.pattern) == (self._record.root, self._record.pattern)
 
     @cached_property
     def changes(self) -> Changes:
         """Return what changed since the version that is followed; this reads all files, and takes none apart."""
-        former = self._former.documents
-        there = {name: self._hash(name) for name in self._names}
-        same = sum(name in former and former[name].sha256 == there[name] for name in there)
-        known = len(there.keys() & former.keys())
-        return Changes(len(there) - known, known - same, len(former) - known, same)
+        known = self._former.keys() & {*self._names}
+        same = sum(self._former[name].sha256 == self._hash(name) for name in known)
+        return Changes(len(self._names) - len(known), len(known) - same, len(self._former) - len(known), same)
 
     def told(self) -> str:
         """Return what a person is told of the documents once they are indexed."""
@@ -137,40 +128,43 @@ class Documents(CorpusSource):
         """Yield the passages of each document, in the order of names; those that are as before from the index."""
         if tuple(behind):
             raise CorpusError("Documents are not added to an index: put them into its folder, and index that again.")
-        places, end = {}, 0
-        for name, one in self._former.documents.items():
-            places[name], end = end, end + one.passages
-        self.bad, documents = [], dict[str, DocumentRecord]()
+        ends = accumulate(one.passages for one in self._former.values())
+        places = dict(zip(self._former, ends, strict=True))
         held = PassageStore(self._held) if places else ()
+        self.bad, self._record.documents = [], {}
         for name in self._names:
-            former = self._former.documents.get(name)
-            documents[name], passages = self._read(name, former)
-            if documents[name] is former:
-                passages = (held[place] for place in range(places[name], places[name] + former.passages))
-            self._leave_out(BadLine(0, documents[name].problem, printable(name)))
+            record, passages = self._read(name)
+            if record is self._former.get(name):
+                passages = (held[place] for place in range(places[name] - record.passages, places[name]))
+            self._record.documents[name] = record
+            self._note(name, record)
             yield from passages
-        readers = installed_versions(_READERS)
-        self._record = DocumentsRecord(
-            root=str(self._root), pattern=self._pattern, readers=readers, documents=documents
-        )
-        if not sum(one.passages for one in documents.values()):
+        if not sum(one.passages for one in self._record.documents.values()):
             why = f": {self.bad[0].file}: {self.bad[0].problem}" if self.bad else f" ({', '.join(SUFFIXES)} are read)"
             raise CorpusError(f"{self._root} holds no document that can be read{why}.")
 
-    def _leave_out(self, line: BadLine, good: int = 0) -> None:
-        """Note a document with a problem, if it has one; refuse all for it where that is asked for."""
-        if line.problem and self._strict:
-            raise CorpusError(f"{self._root / line.file}: {line.problem}. Or leave it out: without --strict.")
-        self.bad += [line] if line.problem else []
+    def as_before(self) -> bool:
+        """Return whether nothing changed; then the documents that could not be read are `bad` again."""
+        if any(self.changes[:3]):
+            return False
+        for name, record in self._former.items():
+            self._note(name, record)
+        return True
 
-    def _read(self, name: str, former: DocumentRecord | None) -> tuple[DocumentRecord, Iterable[Passage]]:
+    def _note(self, name: str, record: DocumentRecord) -> None:
+        """Note a document that cannot be read; refuse all for it where that is asked for."""
+        if record.problem and self._strict:
+            raise CorpusError(f"{self._root / printable(name)}: {record.problem}. Or leave it out: without --strict.")
+        self.bad += [BadLine(0, record.problem, printable(name))] if record.problem else []
+
+    def _read(self, name: str) -> tuple[DocumentRecord, Iterable[Passage]]:
         """Return the record of a document and its passages; the former record and none if it is as before."""
         digest = ""
         try:
             content = read_bytes(self._path(name), LARGEST)
             digest = hashlib.sha256(content).hexdigest()
-            if former and former.sha256 == digest:
-                return former, ()
+            if name in self._former and self._former[name].sha256 == digest:
+                return self._former[name], ()
             passages = list(passages_of(name, read_document(name, content), self.room()))
             return DocumentRecord(sha256=digest, passages=len(passages)), passages
         except (ValueError, OSError) as problem:
@@ -191,26 +185,26 @@ class Documents(CorpusSource):
             raise ValueError("it is a link out of the folder: put a copy in its place")
         check_regular(found := path.stat())
         if found.st_size > LARGEST:
-            raise ValueError(
-                f"it has {found.st_size >> 20:,} MB, more than the {LARGEST >> 20} that are read: split it"
-            )
+            raise ValueError(f"it has {found.st_size >> 20:,} MB; {LARGEST >> 20} are read at most: split it")
         return path
 
 
 def are_documents(corpus: str | Path) -> bool:
     """Return whether a name stands for documents, and no corpus of lines: a folder, a document or a pattern."""
     path = Path(corpus)
+    suffix = path.suffix.lower()
     if path.is_dir():
         return next(path.rglob("wiki_*"), None) is None
-    if not path.exists():
-        return glob.has_magic(str(path))
-    if path.suffix.lower() in _OF_A_CORPUS:
-        first = next((line.decode("utf-8", "replace") for _, _, line in numbered(path)), "").lower()
-        by_kind = "text" in first or "contents" in first
-        return not (
-            by_kind if path.suffix.lower() == ".csv" else any(one.recognises(path, first) for one in FORMATS.values())
-        )
-    return path.suffix.lower() in SUFFIXES
+    if not path.exists() or suffix not in _OF_A_CORPUS:
+        return suffix in SUFFIXES if path.exists() else glob.has_magic(str(path))
+    first = next((line.decode("utf-8", "replace") for _, _, line in numbered(path)), "")
+    if suffix == ".csv":
+        return not {"text", "contents"} & {name.strip(' "').lower() for name in first.split(",")}
+    return not any(form.recognises(path, first) for form in FORMATS.values())
+
+
+def _is_read(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES or path.is_dir()
 
 
 def _found(corpus: Path) -> tuple[Path, str, list[Path]]:
@@ -243,7 +237,8 @@ def _room(kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> Room
     folder = kind.find(checkpoint).folder
     window = min(window_of(folder), getattr(settings, "window", None) or window_of(folder))
     tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    fast = tokenizer.backend_tokenizer
-    fast.no_truncation()
-    fast.no_padding()
-    return Room(window - _SPECIAL, lambda text: len(fast.encode(text, add_special_tokens=False).ids), fast)
+
+    def size(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False, verbose=False))
+
+    return Room(window - _SPECIAL, size)

@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count
+from dataclasses import dataclass
+from itertools import accumulate, count
 from pathlib import PurePosixPath
-from textwrap import shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...common.errors import needs_extra
 from ..passage import Passage
-from .reading import ReadText
+from .texts import ReadText
 
 WORDS = 150
 """Words of a passage where no encoder says how much it reads."""
@@ -39,26 +37,17 @@ class Room:
 
     Attributes:
         most: of what `size` counts, title included.
-        size: of a text; words, or an encoder's tokens.
-        tokenizer: of tokenizers, which counts the same, if there is one.
+        size: of a text: its words, or an encoder's tokens.
     """
 
     most: int = WORDS
     size: Callable[[str], int] = words_and_letters
-    tokenizer: Any = None
-    _splitters: dict[tuple[int, bool], Any] = field(default_factory=dict)
 
     def pieces(self, text: str, first: int, last: int, most: int, *, marked_up: bool) -> Iterator[Piece]:
         """Yield the pieces of a part of a text, none in the middle of a word unless one word is too long."""
-        splitter = self._splitters.get((most, marked_up))
-        if splitter is None:
-            with needs_extra("documents"):
-                import semantic_text_splitter
-            kind = semantic_text_splitter.MarkdownSplitter if marked_up else semantic_text_splitter.TextSplitter
-            splitter = kind.from_callback(self.size, most)
-            if self.tokenizer is not None:
-                splitter = kind.from_huggingface_tokenizer(self.tokenizer, most)
-            self._splitters[most, marked_up] = splitter
+        with needs_extra("documents"):
+            from semantic_text_splitter import MarkdownSplitter, TextSplitter
+        splitter = (MarkdownSplitter if marked_up else TextSplitter).from_callback(self.size, most)
         for place, piece in splitter.chunk_indices(text[first:last]):
             yield first + place, first + place + len(piece), piece
 
@@ -83,16 +72,12 @@ class Room:
             yield from self.pieces(text, first, last, most, marked_up=False)
 
 
-@dataclass
-class _Section:
-    titles: tuple[str, ...]
-    fragment: str
-    parts: list[tuple[int, int, bool]] = field(default_factory=list)
-    """Where parts of the text begin and end, and whether each is a table."""
+class _Section(NamedTuple):
+    """A part of a text below one heading: its title, its fragment, and where its paragraphs and its tables stand."""
 
-    @cached_property
-    def title(self) -> str:
-        return " › ".join(self.titles)
+    title: str
+    fragment: str
+    parts: list[tuple[int, int, bool]]
 
 
 def passages_of(path: str, texts: Iterable[ReadText], room: Room) -> Iterator[Passage]:
@@ -105,7 +90,7 @@ def passages_of(path: str, texts: Iterable[ReadText], room: Room) -> Iterator[Pa
     """
     numbers, named = count(1), re.sub("[%#?]", lambda sign: f"%{ord(sign[0]):02X}", path)
     for read in texts:
-        for section in _sections(read, shorten(PurePosixPath(path).stem, _HEADING, placeholder="…")):
+        for section in _sections(read, _cut(PurePosixPath(path).stem)):
             most = max(room.most // 4, room.most - room.size(f"{section.title} | "))
             for first, last, is_table in section.parts:
                 table = room.rows(read.text, first, last, most) if is_table else None
@@ -120,20 +105,19 @@ def _sections(read: ReadText, name: str) -> list[_Section]:
     """Return the sections of a text, each with the headings above it, the document's name first unless one says it."""
     if not read.marked_up:
         fragment = f"page={read.page}" if read.page else ""
-        titles = (name, f"page {read.page}") if read.page else (name,)
-        return [_Section(titles, fragment, [(0, len(read.text), False)])]
+        title = f"{name} › page {read.page}" if read.page else name
+        return [_Section(title, fragment, [(0, len(read.text), False)])]
     from markdown_it import MarkdownIt
 
     front = _FRONT.match(read.text)
     base = front.end() if front else 0
-    starts = [base]
-    for line in read.text[base:].split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
+    lines = read.text[base:].split("\n")
+    starts = [*accumulate((len(line) + 1 for line in lines), initial=base)]
     tokens = MarkdownIt("commonmark").enable("table").parse(read.text[base:])
     tops = [(token, tokens[at + 1]) for at, token in enumerate(tokens) if not token.level and token.map]
     headings = [token.tag for token, _ in tops if token.type == "heading_open"]
     above = [] if headings[:1] == ["h1"] and headings.count("h1") == 1 else [(0, name)]
-    sections, used = [_Section((name,), "")], Counter[str]()
+    sections, used = [_Section(name, "", [])], Counter[str]()
     for token, inside in tops:
         first, last = (starts[line] for line in token.map or ())
         if token.type == "heading_open":
@@ -142,7 +126,7 @@ def _sections(read: ReadText, name: str) -> list[_Section]:
             fragment = _NO_FRAGMENT.sub("", above[-1][1].lower()).replace(" ", "-")
             used[fragment] += 1
             again = f"-{used[fragment] - 1}" if used[fragment] > 1 else ""
-            sections.append(_Section(tuple(text for _, text in above), fragment + again))
+            sections.append(_Section(" › ".join(text for _, text in above), fragment + again, []))
             continue
         parts, is_table = sections[-1].parts, token.type == "table_open"
         if parts and not is_table and not parts[-1][2]:
@@ -154,4 +138,8 @@ def _sections(read: ReadText, name: str) -> list[_Section]:
 def _told(inline: Any) -> str:
     """Return what a heading says, without its marks."""
     said = (one.content for one in inline.children or () if one.type in ("text", "code_inline"))
-    return shorten("".join(said), _HEADING, placeholder="…")
+    return _cut("".join(said))
+
+
+def _cut(heading: str) -> str:
+    return heading if len(heading) <= _HEADING else f"{heading[: _HEADING - 1]}…"
