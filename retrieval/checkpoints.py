@@ -80,15 +80,19 @@ def modules_of(folder: Path) -> list[tuple[str, str]]:
     return modules
 
 
-def window_of(folder: Path) -> int:
-    """Return how many tokens of a text an encoder reads: the least of what its folder states, often without meaning."""
+def window_of(folder: Path, *, late: bool = False) -> int:
+    """Return how many tokens of a text an encoder reads: the least of what its folder states, often without meaning.
+
+    Args:
+        late: whether it is used for late interaction.
+    """
     stated = {
-        "artifact.metadata": "doc_maxlen",
-        "config_sentence_transformers.json": "document_length",
         "sentence_bert_config.json": "max_seq_length",
         "tokenizer_config.json": "model_max_length",
         "config.json": "max_position_embeddings",
     }
+    if late:
+        stated |= {"artifact.metadata": "doc_maxlen", "config_sentence_transformers.json": "document_length"}
     limits = [read_settings(folder / file, {}).get(field) for file, field in stated.items()]
     return int(min([LONGEST, *(number for number in limits if number)]))
 

@@ -235,7 +235,7 @@ def _room(kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> Room
     from transformers import AutoTokenizer
 
     folder = kind.find(checkpoint).folder
-    window = min(window_of(folder), getattr(settings, "window", None) or window_of(folder))
+    window = getattr(settings, "window", None) or window_of(folder, late=not hasattr(kind.settings, "window"))
     tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
     def size(text: str) -> int:

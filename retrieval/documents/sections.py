@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, count
+from itertools import accumulate, count, pairwise
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ WORDS = 150
 """Words of a passage where no encoder says how much it reads."""
 _HEADING = 80  # characters of a heading that are shown
 _FRONT = re.compile(r"---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)  # settings, before the Markdown of many sites
+_WRAP = re.compile(r"(?<=[^\n]{40})\n(?=[^\W\d])")  # where a long line goes on: no place to split before sentences
 _NO_FRAGMENT = re.compile(r"[^\w\- ]")
 Piece = tuple[int, int, str]
 """Where it begins and ends in the text that was read, and what it says."""
@@ -48,8 +49,9 @@ class Room:
         with needs_extra("documents"):
             from semantic_text_splitter import MarkdownSplitter, TextSplitter
         splitter = (MarkdownSplitter if marked_up else TextSplitter).from_callback(self.size, most)
-        for place, piece in splitter.chunk_indices(text[first:last]):
-            yield first + place, first + place + len(piece), piece
+        for place, piece in splitter.chunk_indices(_WRAP.sub(" ", text[first:last])):
+            start, end = first + place, first + place + len(piece)
+            yield start, end, text[start:end]
 
     def rows(self, text: str, first: int, last: int, most: int) -> Iterator[Piece]:
         """Yield the rows of a table, as many together as there is room for, each time below its header."""
@@ -114,7 +116,7 @@ def _sections(read: ReadText, name: str) -> list[_Section]:
     lines = read.text[base:].split("\n")
     starts = [*accumulate((len(line) + 1 for line in lines), initial=base)]
     tokens = MarkdownIt("commonmark").enable("table").parse(read.text[base:])
-    tops = [(token, tokens[at + 1]) for at, token in enumerate(tokens) if not token.level and token.map]
+    tops = [pair for pair in pairwise([*tokens, *tokens[:1]]) if not pair[0].level and pair[0].map]
     headings = [token.tag for token, _ in tops if token.type == "heading_open"]
     above = [] if headings[:1] == ["h1"] and headings.count("h1") == 1 else [(0, name)]
     sections, used = [_Section(name, "", [])], Counter[str]()

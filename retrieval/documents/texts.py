@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ...common.errors import needs_extra
+from ...common.text import without_surrogates
 
 LARGEST = 500 << 20  # bytes of a document, and of what one that is a zip holds
 _PLAIN = (".md", ".markdown", ".txt", ".text", ".rst")
@@ -33,6 +34,7 @@ SUFFIXES = (".pdf", *_PLAIN, *_CONVERTERS)
 _SCANNED = "it holds pictures of pages and no text: let a program for OCR read it (ocrmypdf OLD NEW)"
 _DAMAGED = "it is damaged: open it with the program that made it, and save it again"
 _CONTROLS = re.compile("[\0-\x08\x0e-\x1f]")
+_HYPHEN = re.compile("[\x02\ufffe]\n?")  # what PDFium writes for one at the end of a line
 _REMARK = re.compile(r"<!--.*?-->", re.DOTALL)  # MarkItDown numbers slides by them
 
 
@@ -73,7 +75,8 @@ def _pages(content: bytes) -> Iterator[ReadText]:
     try:
         with pypdfium2.PdfDocument(content) as document:
             for number, page in enumerate(document, 1):
-                yield ReadText(_one_line_end(page.get_textpage().get_text_bounded()), page=number)
+                text = _one_line_end(page.get_textpage().get_text_bounded())
+                yield ReadText(_HYPHEN.sub("", text), page=number)
     except pypdfium2.PdfiumError as problem:
         locked = "password" in str(problem).lower()
         raise ValueError("it is encrypted: save it without a password" if locked else _DAMAGED) from problem
@@ -113,7 +116,7 @@ def _decoded(content: bytes) -> str:
         text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")  # Latin-1 as browsers read it
-        if _CONTROLS.search(text):
+        if wide or _CONTROLS.search(text):
             text = "\0"
     if "\0" in text:
         raise ValueError("it is no text: save it as text in UTF-8, or give it the ending of what it is")
@@ -121,4 +124,4 @@ def _decoded(content: bytes) -> str:
 
 
 def _one_line_end(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return str(without_surrogates(text)).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
