@@ -197,9 +197,9 @@ def are_documents(corpus: str | Path) -> bool:
         return next(path.rglob("wiki_*"), None) is None
     if not path.exists() or suffix not in _OF_A_CORPUS:
         return suffix in SUFFIXES if path.exists() else glob.has_magic(str(path))
-    first = next((line.decode("utf-8", "replace") for _, _, line in numbered(path)), "")
+    first = next((line.decode("utf-8-sig", "replace") for _, _, line in numbered(path)), "")
     if suffix == ".csv":
-        return not {"text", "contents"} & {name.strip(' "').lower() for name in first.split(",")}
+        return not {"text", "contents"} & {name.strip(' "\r\n').lower() for name in first.split(",")}
     return not any(form.recognises(path, first) for form in FORMATS.values())
 
 
