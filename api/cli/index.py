@@ -100,6 +100,8 @@ def index(
             echo(f"{document_changes(source, out, kind, checked, checkpoint)}; nothing was done")
             return
         if engine is not None:
+            if isinstance(source, Documents):
+                source.for_kind(KINDS["exact"], checkpoint, None)  # Qdrant has the encoder of late interaction
             said = _uploaded(source, engine, settings, new, progress=bars.index)
         else:
             how = {"cluster": cluster, "progress": bars.index}

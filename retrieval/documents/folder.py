@@ -7,12 +7,13 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, NonNegativeInt
 
 from ...common.errors import CorpusError
 from ...common.files import file_hash
@@ -37,7 +38,7 @@ class DocumentRecord(BaseModel):
     """A document as it was read: its hash (none if it was too large), its passages, and what is wrong with it."""
 
     sha256: str = ""
-    passages: int = 0
+    passages: NonNegativeInt = 0
     problem: str = ""
 
 
@@ -101,9 +102,10 @@ class Documents(CorpusSource):
         """Return whether a version of an index holds documents of this folder; if so, only changes are read."""
         try:
             former = validate(DocumentsRecord, parse_json(read_bytes(version / DOCUMENTS)))
+            held = len(PassageStore(version))
         except (OSError, ValueError):
             return False
-        if former.readers == self._record.readers:
+        if former.readers == self._record.readers and held == sum(one.passages for one in former.documents.values()):
             self._former, self._held = former.documents, version
         return (former.root, former.pattern) == (self._record.root, self._record.pattern)
 
@@ -172,10 +174,9 @@ class Documents(CorpusSource):
             return DocumentRecord(sha256=digest, problem=told), ()
 
     def _hash(self, name: str) -> str:
-        try:
+        with suppress(ValueError, OSError):
             return file_hash(self._path(name))
-        except (ValueError, OSError):
-            return ""
+        return ""
 
     def _path(self, name: str) -> Path:
         """Return where a document is; raise a ValueError where it is not read."""
@@ -195,12 +196,12 @@ def are_documents(corpus: str | Path) -> bool:
     suffix = path.suffix.lower()
     if path.is_dir():
         return next(path.rglob("wiki_*"), None) is None
-    if not path.exists() or suffix not in _OF_A_CORPUS:
-        return suffix in SUFFIXES if path.exists() else glob.has_magic(str(path))
-    first = next((line.decode("utf-8-sig", "replace") for _, _, line in numbered(path)), "")
-    if suffix == ".csv":
-        return not {"text", "contents"} & {name.strip(' "\r\n').lower() for name in first.split(",")}
-    return not any(form.recognises(path, first) for form in FORMATS.values())
+    if not path.exists():
+        return glob.has_magic(str(path))
+    if suffix in _OF_A_CORPUS:
+        first = next((line.decode("utf-8", "replace") for _, _, line in numbered(path)), "")
+        return not any(form.recognises(path, first) for form in FORMATS.values())
+    return suffix in SUFFIXES
 
 
 def _is_read(path: Path) -> bool:

@@ -62,8 +62,8 @@ def read_document(name: str, content: bytes) -> list[ReadText]:
     suffix = PurePosixPath(name).suffix.lower()
     if not content.strip():
         raise ValueError("it is empty: fill it, or remove it")
-    texts = list(_pages(content)) if suffix == ".pdf" else [_whole(suffix, content)]
-    texts = [one for one in texts if one.text.strip()]
+    read = _pages(content) if suffix == ".pdf" else [_whole(suffix, content)]
+    texts = [one for one in read if one.text.strip()]
     if not texts:
         raise ValueError(_SCANNED if suffix == ".pdf" else "it holds no text: fill it, or remove it")
     return texts
