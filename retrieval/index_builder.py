@@ -43,11 +43,12 @@ def build_index(
     If it is interrupted, even killed, the same call continues it: the corpus is read again, finished chunks of
     passages are checked and kept if passages, checkpoint and precision are the same, and the index is, byte for byte,
     that of an uninterrupted build. A failure before anything was encoded leaves nothing. Where the index is finished,
-    the same call leaves it as it is.
+    the same call leaves it as it is. Where it holds documents of this folder, the same call reads and encodes what
+    changed, and the index is, byte for byte, that of a fresh build.
 
     Args:
-        corpus: a file or folder for ``read_corpus``, what that gives, or passages. If bad lines of it were left out,
-            their number is in the manifest.
+        corpus: a folder of documents, one of them or a pattern; a file or folder for ``read_corpus``, what that gives,
+            or passages. If bad lines or documents were left out, their number is in the manifest.
         out: the index folder; it must not exist, unless it holds this index, or any one and ``overwrite``.
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
