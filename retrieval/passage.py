@@ -22,6 +22,13 @@ class Passage(BaseModel):
         text: the passage itself, as in the corpus.
         score: the retriever's, higher is better; its scale is the retriever's own.
         linked_from: the title of the passage that led to this one, where a linked retriever found it so.
+        source: where it stands, for a browser: a path from the folder that was indexed, or a URL, with the place in it
+            (``leave.pdf#page=4``, ``teams.md#heads-of-department``); empty if that is not known. The passages of a
+            document that was read stand one behind the other in their index, with ids ``PATH:1``, ``PATH:2`` …, so that
+            the neighbours of a passage are those of the numbers before and after its own.
+        start: where in the text that was read of its document (of a PDF: of its page) the passage begins; None if that
+            is not known.
+        end: where it ends there.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -31,6 +38,9 @@ class Passage(BaseModel):
     text: _Text
     score: FiniteFloat = 0.0
     linked_from: _Text = ""
+    source: _Text = ""
+    start: int | None = None
+    end: int | None = None
 
     def shown(self, max_words: int | None = None) -> str:
         """Return what an LM or a reader sees of the passage: title and text, with markers neutralised.
