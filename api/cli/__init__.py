@@ -26,12 +26,12 @@ _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
     "Ask": ("demo", "mcp", "prompts"),
     "Build": (
-        *("fetch", "serve-retriever", "train-reader"),
+        *("fetch", "questions", "serve-retriever", "train-reader"),
         *("calibrate-reader", "calibrate-duplicates", "calibrate-links"),
     ),
     "Measure": ("evaluate", "recheck", "audit", "attack", "analyse"),
     "Share": ("export", "pack", "replay", "push"),
-    "Tools": ("list", "ui", "simulate"),
+    "Tools": ("check", "list", "ui", "simulate"),
 }
 COMMANDS = {command: panel for panel, commands in _PANELS.items() for command in commands}
 """Each is a function, or an ``app`` of several, in the file of its name; with its panel in the help."""
