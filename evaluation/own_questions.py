@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
 import dspy
 import numpy as np
@@ -23,14 +22,14 @@ from ..metrics import f1
 from ..programs.question_writing import Chain, QuestionWriting
 from ..retrieval import LinkedRetriever
 from ..retrieval.linked.chains import draw_chain
-from ..signatures.questions import QuestionKind
 from .identity import digest
+from .records import Record
 from .run import evaluate
 from .stored_runs import read_records
 
-COPY = "it repeats another question"
 _SAME = 0.85  # F1 of the words of two questions
 _MOST = 10  # chains for each question that is wanted
+_LENGTHS = {"bridge": (2, 2, 2, 3, 3, 4), "single": (1,), "list": (2, 2, 3), "comparison": (2,), "absent": (1, 2, 2, 3)}
 _SHARES: dict[Split, float] = {"train": 0.4, "dev": 0.3, "test": 0.3}
 
 
@@ -44,14 +43,11 @@ class QuestionShares(BaseModel):
     comparison: float = Field(default=0.15, ge=0, le=1, description="Share of those that compare two passages.")
     absent: float = Field(default=0.1, ge=0, le=1, description="Share of those that the corpus does not answer.")
 
-    def draw(self, drawn: Random) -> tuple[QuestionKind, int]:
+    def draw(self, drawn: Random) -> tuple[Any, int]:
         """Return a kind of question, and of how many passages."""
-        place = drawn.random()
-        for name in get_args(QuestionKind)[1:]:
-            place -= getattr(self, name)
-            if place < 0:
-                return name, 2 if name == "comparison" else drawn.choice((2, 2, 3))
-        return "bridge", 1 if place < self.single else drawn.choice((2, 2, 2, 3, 3, 4))
+        shares = self.model_dump()
+        kinds = drawn.choices([*shares, "bridge"], [*shares.values(), max(0.0, 1 - sum(shares.values()))])
+        return kinds[0], drawn.choice(_LENGTHS[kinds[0]])
 
 
 def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> Iterator[Chain]:
@@ -72,83 +68,59 @@ def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> 
         yield Chain(tuple(retriever.words.passages[place] for place in places), kind, split)
 
 
-@dataclass(frozen=True)
-class OwnQuestions:
-    """What was written: the lines of the file of questions, and of those that were dropped, each with its reason."""
-
-    kept: tuple[dict[str, Any], ...]
-    dropped: tuple[dict[str, Any], ...]
-    failed: int
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """Return how many questions were dropped for each reason, the most frequent first."""
-        return dict(Counter(row["dropped"] for row in self.dropped).most_common())
-
-    def save(self, out: Path) -> Path:
-        """Write the file of questions, and beside it that of the dropped ones, which is returned."""
-        beside = out.with_suffix(".dropped.jsonl")
-        for path, rows in ((out, self.kept), (beside, self.dropped)):
-            write_atomically(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
-        return beside
-
-
 def write_questions(
-    writing: QuestionWriting,
-    chains: Iterator[Chain],
-    count: int,
-    *,
-    out: Path,
-    save: Callable[[OwnQuestions], None],
-    **how: Any,
-) -> OwnQuestions:
-    """Return so many questions that pass all checks; fewer if the chains run out, or most questions are dropped.
+    writing: QuestionWriting, chains: Iterator[Chain], count: int, *, folder: Path, out: Path, **how: Any
+) -> list[dict[str, Any]]:
+    """Return the lines of questions, those that are not kept with the reason under ``dropped``.
+
+    So many are kept; fewer if the chains run out, or most questions are dropped. They are written when this ends, also
+    where a budget or the user stops it.
 
     Args:
         writing: the program that writes and checks them.
         chains: to write them from, in this order.
         count: how many to keep.
-        out: folder of the run, which goes on there.
-        save: is given what there is when this ends, also where a budget or the user stops it.
+        folder: of the run, which goes on there.
+        out: the file of questions; `dropped_file` of it holds the others.
         how: further arguments of `evaluate`.
     """
-    own = OwnQuestions((), (), 0)
-    while lacking := min(count - len(own.kept), _MOST * count - len(writing.chains)):
-        more = list(islice(chains, lacking))
-        if not more:
-            break
+    rows = list[dict[str, Any]]()
+    while more := list(islice(chains, min(count - len(kept(rows)), _MOST * count - len(writing.chains)))):
         writing.chains |= {one.title: one for one in more}
+        asked = [dspy.Example(id=digest(one), question=one, answers=[]) for one in writing.chains]
         try:
-            evaluate(writing, list(map(_example, writing.chains)), kept, out=out, **how)
+            evaluate(writing, [one.with_inputs("question") for one in asked], passed, out=folder, **how)
         finally:
             with suppress(QuestreeError):  # nothing was finished yet
-                own = _collected(out, writing.chains, count)
-                save(own)
-    return own
+                rows = _rows(read_records(folder), writing.chains)
+                for path, some in ((out, kept(rows)), (dropped_file(out), [one for one in rows if "dropped" in one])):
+                    write_atomically(path, "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in some))
+    return rows
 
 
-def kept(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float:
+def dropped_file(out: Path) -> Path:
+    """Return the file beside a file of questions that holds the dropped ones."""
+    return out.with_suffix(".dropped.jsonl")
+
+
+def kept(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines of questions that are kept."""
+    return [row for row in rows if "dropped" not in row]
+
+
+def passed(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float:
     """Return whether a written question passed its checks."""
     return float(not prediction.get("fault", "it failed"))
 
 
-def _example(title: str) -> dspy.Example:
-    return dspy.Example(id=digest(title), question=title, answers=[]).with_inputs("question")
-
-
-def _collected(folder: Path, chains: dict[str, Chain], count: int) -> OwnQuestions:
+def _rows(records: list[Record], chains: dict[str, Chain]) -> list[dict[str, Any]]:
     """Return what the records of a run hold, in the order of the chains."""
-    records = {record.question: record for record in read_records(folder)}
-    found, dropped, failed = list[dict[str, Any]](), list[dict[str, Any]](), 0
+    by_title, rows = {record.question: record for record in records}, list[dict[str, Any]]()
     for title, chain in chains.items():
-        if (record := records.get(title)) is None or record.failure:
-            failed += record is not None
-            continue
-        row = {"id": record.id, "split": chain.split, **record.extras["written"]}
-        asked = [one["question"] for one in found]
-        fault = record.extras["fault"] or (COPY if asked and f1(row["question"], asked) > _SAME else "")
-        if fault:
-            dropped.append({**row, "dropped": fault})
-        elif len(found) < count:
-            found.append(row)
-    return OwnQuestions(tuple(found), tuple(dropped), failed)
+        if record := by_title.get(title):
+            row = {"id": record.id, "split": chain.split, **record.extras.get("written", {"question": title})}
+            asked = [one["question"] for one in kept(rows)]
+            copied = "it repeats another question" if asked and f1(row["question"], asked) > _SAME else ""
+            fault = f"failed: {record.failure.cause}" if record.failure else record.extras["fault"] or copied
+            rows.append(row | ({"dropped": fault} if fault else {}))
+    return rows

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import dspy
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..common.placeholders import numbers_in
 from ..common.text import neutralise
@@ -47,22 +48,37 @@ class WrittenQuestion:
     Attributes:
         row: a line of a task's file.
         steps: each with its passage, and the sentences there that hold its quote, behind the title.
-        passages: that the steps need, each once, in their order.
     """
 
-    chain: Chain
+    kind: QuestionKind
     row: dict[str, Any]
-    steps: tuple[tuple[WrittenStep, Passage, str], ...]
-    passages: tuple[Passage, ...]
+    steps: list[tuple[WrittenStep, Passage, str]]
 
-    @property
-    def question(self) -> Question:
-        """Return the question as a task has it; raise a ValueError if it is none."""
-        return Question.model_validate({"id": "written", "task": "written", "split": self.chain.split, **self.row})
+    @cached_property
+    def example(self) -> Any:
+        """Return it as DSPy evaluates on it; None if it is no question."""
+        with suppress(ValidationError):
+            return Question.model_validate({"id": "written", "task": "own", "split": "train", **self.row}).to_example()
+
+    def fault(self, passages: int) -> str:
+        """Return the first fault that a rule finds, by how many passages were shown; empty if there is none."""
+        asked, answers, steps = self.row["question"], self.row["answers"], [step for step, *_ in self.steps]
+        items = {"absent": range(1), "list": range(2, 100)}.get(self.kind, range(1, 100))
+        if not self.example or len(answers) not in items or self.row["hops"] < min(2, passages):
+            return "no question, or none that needs two passages"
+        told = self.steps[:-1] if self.kind == "absent" else self.steps
+        last = [text for *_, text in (told if self.kind == "comparison" else told[-1:])]
+        proven = all(step.answer and text and all_stand_in(text, step.answer) for step, _, text in told)
+        if not proven or not all(any(stands_in(text, answer) for text in last) for answer in answers):
+            return "a quote is not in its passage, or does not tell the answer"
+        needed = {number for step in steps for number in numbers_in(step.question)}
+        inner = [step.answer for number, step in enumerate(steps, start=1) if number in needed and step.answer]
+        named = any(stands_in(asked, one) for one in (inner if self.kind == "comparison" else [*inner, *answers]))
+        return "it names an answer" if named else ""
 
 
-class Checks(StepModule):
-    """Tells why a written question is not kept: by rules first, then by calls."""
+class QuestionChecks(StepModule):
+    """Tells why a written question is not kept: by calls, each of which asks more of it than the one before."""
 
     def __init__(self, retriever: Retriever | None):
         super().__init__()
@@ -71,36 +87,19 @@ class Checks(StepModule):
 
     def forward(self, written: WrittenQuestion) -> str:
         """Return the first fault; empty if there is none."""
-        checks: Mapping[str, Callable[[WrittenQuestion], bool]] = {
-            "no question, or none that needs two passages": _is_incomplete,
-            "a quote is not in its passage, or does not tell the answer": _is_unproven,
-            "it names an answer": _tells,
-            "the LM knows the answer": self._is_known,
-            "one passage is enough": self._needs_one,
-            "no program finds the answer": self._is_not_found,
-        }
-        return next((fault for fault, finds in checks.items() if finds(written)), "")
-
-    def _is_known(self, written: WrittenQuestion) -> bool:
-        asked = written.question.to_example()
-        if not asked.answers:
-            return False
-        reply = call(self.memory, **asked.inputs())
-        return metric("by-style").verdict(asked, dspy.Prediction(answer=reply.remembered))
-
-    def _needs_one(self, written: WrittenQuestion) -> bool:
-        asked = written.question.to_example()
-        if len(written.passages) == 1 or not asked.answers:
-            return False
-        told = [(one, f"{one.title}. {one.text}") for one in written.passages]
-        holding = [one for one, text in told if all(stands_in(text, answer) for answer in asked.answers)]
-        given = {"question": asked.question, "proposed_answer": asked.answer}
-        return any(call(self.single, passages=numbered([one]), **given).suffices for one in holding)
-
-    def _is_not_found(self, written: WrittenQuestion) -> bool:
-        asked = written.question.to_example()
+        asked, is_right = written.example, metric("by-style")
+        if asked.answers:
+            remembered = call(self.memory, **asked.inputs()).remembered
+            if is_right(asked, dspy.Prediction(answer=remembered), trace=[]):
+                return "the LM knows the answer"
+            passages = distinct([[passage] for _, passage, _ in written.steps])
+            given = {"question": asked.question, "proposed_answer": asked.answer}
+            for passage in passages if len(passages) > 1 else []:
+                holds = all(stands_in(f"{passage.title}. {passage.text}", answer) for answer in asked.answers)
+                if holds and call(self.single, passages=numbered([passage]), **given).suffices:
+                    return "one passage is enough"
         found = self.finder.reason(ReasoningTree(question=asked.question), asked.answer_style)
-        return not metric("by-style").verdict(asked, found)
+        return "" if is_right(asked, found, trace=[]) else "no program finds the answer"
 
 
 class QuestionWriting(Program):
@@ -111,29 +110,25 @@ class QuestionWriting(Program):
 
     name = "questions"
 
-    def __init__(self, retriever: Retriever | None = None, settings: Any = None):
+    def __init__(self, retriever: Retriever | None = None, settings: BaseModel | None = None):
         super().__init__(retriever, settings)
-        self.write, self.checks = dspy.Predict(WriteQuestion), Checks(self.retriever)
+        self.write, self.checks = dspy.Predict(WriteQuestion), QuestionChecks(self.retriever)
         self.chains: dict[str, Chain] = {}
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write the question of a chain, and look for faults."""
-        written = self.written(self.chains[tree.question])
-        row, fault = written.row, self.checks(written)
-        return answered(
-            tree, "; ".join(row["answers"]), row["question"], list(written.passages), written=row, fault=fault
-        )
+        chain = self.chains[tree.question]
+        written = self.written(chain)
+        row, fault = written.row, written.fault(len(chain.passages)) or self.checks(written)
+        answer, passages = "; ".join(row["answers"]), list(chain.passages)
+        return answered(tree, answer, row["question"], passages, written=row, fault=fault)
 
     def written(self, chain: Chain) -> WrittenQuestion:
         """Return what the LM writes from a chain."""
         reply = call(self.write, passages=numbered(chain.passages), asks_for=ASKED[chain.kind])
         named = [(one, first_of([one.passage], chain.passages)) for one in reply.steps if one.question.strip()]
-        steps = [
-            (one, passage, f"{passage.title}. {told}" if (told := quoted_sentences(one.quote, passage.text)) else "")
-            for one, passage in named
-            if passage
-        ]
-        passages = distinct([[passage] for _, passage, _ in steps])
+        quoted = [(one, passage, quoted_sentences(one.quote, passage.text)) for one, passage in named if passage]
+        passages = distinct([[passage] for _, passage, _ in quoted])
         row = {
             "question": reply.written_question.strip(),
             "answers": [one.strip() for one in reply.answers if one.strip()],
@@ -144,48 +139,15 @@ class QuestionWriting(Program):
             "gold_titles": [one.title for one in passages if one.title],
             "steps": [
                 {"question": one.question, "answer": one.answer.strip() or None, "support_title": passage.title or None}
-                for one, passage, _ in steps
+                for one, passage, _ in quoted
             ],
-            "quotes": [one.quote for one, *_ in steps],
+            "quotes": [one.quote for one, *_ in quoted],
             "written_by": _model(self.write),
             "checked_by": _model(self.checks.memory),
         }
-        return WrittenQuestion(chain, row, tuple(steps), tuple(passages))
+        steps = [(one, passage, f"{passage.title}. {told}" if told else "") for one, passage, told in quoted]
+        return WrittenQuestion(chain.kind, row, steps)
 
 
 def _model(predict: dspy.Predict) -> str:
     return str((predict.lm or dspy.settings.lm).model)
-
-
-def _is_incomplete(written: WrittenQuestion) -> bool:
-    """Return whether a part is missing, or the steps need fewer than two of several passages."""
-    row, kind = written.row, written.chain.kind
-    few = len(written.passages) < min(2, len(written.chain.passages))
-    if not row["question"] or few or bool(row["answers"]) == (kind == "absent"):
-        return True
-    try:
-        return bool(kind == "list" and len(written.question.needed) < 2)
-    except ValidationError:
-        return True
-
-
-def _is_unproven(written: WrittenQuestion) -> bool:
-    """Return whether the quote of a step does not tell its answer, or the one of the last step not the final answer.
-
-    The last step of a question that the corpus does not answer has none.
-    """
-    kind, answers = written.chain.kind, written.row["answers"]
-    steps = written.steps[:-1] if kind == "absent" else written.steps
-    if any(not (step.answer and told and all_stand_in(told, step.answer)) for step, _, told in steps):
-        return True
-    told = [text for _, _, text in steps if kind == "comparison"] or [text for _, _, text in steps[-1:]]
-    return not all(any(stands_in(text, answer) for text in told) for answer in answers)
-
-
-def _tells(written: WrittenQuestion) -> bool:
-    """Return whether the question names its answer, or that of a step which another step needs."""
-    steps = [step for step, *_ in written.steps]
-    needed = {number for step in steps for number in numbers_in(step.question)}
-    inner = [step.answer for number, step in enumerate(steps, start=1) if number in needed and step.answer]
-    own = [] if written.chain.kind == "comparison" else written.row["answers"]
-    return any(stands_in(written.row["question"], answer) for answer in [*inner, *own])

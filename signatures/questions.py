@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 
 from .answers import QuestionInputs, passages_field, question_field
 
-QuestionKind = Literal["bridge", "list", "comparison", "absent"]
+QuestionKind = Literal["bridge", "single", "list", "comparison", "absent"]
 
-ASKED: dict[str, str] = {
-    "bridge": "one name, date, number or short phrase",
+ASKED: dict[QuestionKind, str] = {
+    **dict.fromkeys(("bridge", "single"), "one name, date, number or short phrase"),
     "list": "all things of one kind that a passage lists, two or more; each is an answer",
     "comparison": "which of two things is the earlier, larger, longer … by values that the passages tell; the answer "
     "is one of the two",

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, cast
 
 import typer
@@ -32,7 +31,7 @@ def questions(
         checked_by: Another LM that checks the questions, by its DSPy name. Default: the one that writes them.
     """
     from ..evaluation.identity import lms_facts, run_identity
-    from ..evaluation.own_questions import chains_of, write_questions
+    from ..evaluation.own_questions import chains_of, dropped_file, kept, write_questions
     from ..experiment import Experiment
     from ..programs.question_writing import QuestionWriting
     from ..retrieval import LinkedRetriever
@@ -47,19 +46,12 @@ def questions(
         if checked_by:
             writing.checks.set_lm(experiment.other_lm(checked_by))
         of = [run_identity(writing, task=""), shares.model_dump()]
-        found = write_questions(
-            writing,
-            chains_of(retriever, shares, settings.seed),
-            count,
-            out=experiment.folder("questions", index, of=of),
-            save=lambda own: own.save(out),
-            on_progress=bars.questions,
-            **how,
-        )
-    told = {"kept": len(found.kept), **found.reasons, **({"failed": found.failed} if found.failed else {})}
-    print_figures(
-        [{"questions": name, "": str(number)} for name, number in told.items()],
-        simulated=bool(lms_facts(writing)["simulated"]),
-    )
-    splits = Counter(row["split"] for row in found.kept)
-    echo(f"{out}: {', '.join(f'{number} {split}' for split, number in splits.items())}; next: --task {quote(str(out))}")
+        folder, chains = experiment.folder("questions", index, of=of), chains_of(retriever, shares, settings.seed)
+        rows = write_questions(writing, chains, count, folder=folder, out=out, on_progress=bars.questions, **how)
+        simulated = bool(lms_facts(writing)["simulated"])
+    counts = Counter(row.get("dropped", " kept") for row in rows)
+    figures = [{"questions": name.strip(), "": str(number)} for name, number in sorted(counts.items())]
+    print_figures(figures or [{"questions": "kept", "": "0"}], simulated=simulated)
+    splits = Counter(str(row["split"]) for row in kept(rows))
+    told = ", ".join(f"{number} {split}" for split, number in sorted(splits.items()))
+    echo(f"{out}: {told or 'none'}; what was dropped, and why: {dropped_file(out)}")

@@ -45,7 +45,7 @@ SKILLS = [
     Skill("question", "steps_planned", evidence.plan_lookups),
     Skill("passages asks_for", "written_question steps answers", questions.write_question),
     Skill("question passages proposed_answer", "suffices", questions.judge_passage),
-    Skill("question", "remembered", questions.answer_from_memory),
+    Skill("question", "remembered", lambda asked: {"remembered": asked.mind.believes(asked.words)}),
     Skill("lookups passages", "looked_up", evidence.answer_lookups),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
     Skill("question passages", "kept", knowledge.filter_knowledge),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...data import Question
 from ...metrics import normalise, telling_sentence
 from ...signatures.questions import ASKED
 from ..asked import Asked
@@ -16,7 +15,8 @@ def write_question(asked: Asked) -> Values:
     if asked.prompt.values.get("asks_for") == ASKED["absent"]:
         return _unanswerable(shown)
     titles, steps = [normalise(title) for title, _ in shown], list[Values]()
-    known = [one for one in asked.mind.world.questions if one.style == "short" and _needed(one) <= {*titles}]
+    short = [one for one in asked.mind.world.questions if one.style == "short" and one.gold_titles]
+    known = [one for one in short if {*map(normalise, one.gold_titles)} <= {*titles}]
     question = max(known, key=lambda one: len(one.gold_titles), default=None)
     for step in question.steps if question else ():
         number = titles.index(normalise(step.support_title or ""))
@@ -26,25 +26,15 @@ def write_question(asked: Asked) -> Values:
     return {"steps": steps, "written_question": words, "answers": answers}
 
 
-def answer_from_memory(asked: Asked) -> Values:
-    """Answer what the model knows, or believes to know."""
-    return {"remembered": asked.mind.believes(asked.words) or ""}
-
-
 def judge_passage(asked: Asked) -> Values:
     """Tell whether the question needs no other passage."""
     suffices = asked.question is None or len(asked.question.gold_titles) < 2
     return {"untold": "" if suffices else "what another passage tells", "suffices": suffices}
 
 
-def _needed(question: Question) -> set[str]:
-    return {normalise(step.support_title or "") for step in question.steps} | {*map(normalise, question.gold_titles)}
-
-
 def _unanswerable(shown: list[tuple[str, str]]) -> Values:
     """Write a question that leads from the first passage to something that no passage tells."""
-    first, text = shown[0]
-    words = f"Which stamp shows what goes with {first}?"
-    steps: list[Values] = [{"question": f"What goes with {first}?", "passage": 1, "answer": shown[-1][0], "quote": text}]
-    steps.append({"question": "Which stamp shows #1?", "passage": len(shown)})
-    return {"steps": steps, "written_question": words, "answers": []}
+    (first, text), last = shown[0], len(shown)
+    led = {"question": f"What goes with {first}?", "passage": 1, "answer": shown[-1][0], "quote": text}
+    steps = [led, {"question": "Which stamp shows #1?", "passage": last}][last == 1 :]
+    return {"steps": steps, "written_question": f"Which stamp shows what goes with {first}?", "answers": []}
