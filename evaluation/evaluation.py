@@ -190,7 +190,8 @@ class Evaluation:
     def __str__(self) -> str:
         failed = "".join(f", {count} failed ({cause})" for cause, count in self.failures.items())
         alone = f", {ANSWERED} {self.answered}" if failed and self.answered else ""
-        return f"{self.metric} {self.score}{failed}{alone}{f' ({self.warning})' if self.warning else ''}"
+        said = self.warning.replace(SIMULATED, "simulated")
+        return f"{self.metric} {self.score}{failed}{alone}{f', {said}' if said else ''}"
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from typing import Any
 
 import dspy
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..data.task import Split
 from ..metrics import f1
-from ..programs.question_writing import Chain, QuestionWriting
+from ..programs.written_questions import Chain, QuestionWriting
 from ..retrieval import LinkedRetriever
 from ..retrieval.linked.chains import draw_chain
 from .identity import digest
@@ -35,8 +35,6 @@ _SHARES: dict[Split, float] = {"train": 0.4, "dev": 0.3, "test": 0.3}
 
 class QuestionShares(BaseModel):
     """Which questions are written; the rest are short answers at the end of two to four passages."""
-
-    model_config = ConfigDict(frozen=True)
 
     single: float = Field(default=0.1, ge=0, le=1, description="Share of the questions on one passage.")
     list: float = Field(default=0.1, ge=0, le=1, description="Share of those whose answer is a list.")

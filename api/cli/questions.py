@@ -33,12 +33,11 @@ def questions(
     from ..evaluation.identity import lms_facts, run_identity
     from ..evaluation.own_questions import chains_of, dropped_file, kept, write_questions
     from ..experiment import Experiment
-    from ..programs.question_writing import QuestionWriting
+    from ..programs.written_questions import QuestionWriting
     from ..retrieval import LinkedRetriever
     from .progress import progress_bars
 
-    linked = index if index.startswith("linked:") else f"linked:{index}"
-    experiment = Experiment(settings.model_copy(update={"retriever": linked}))
+    experiment = Experiment(settings.model_copy(update={"retriever": f"linked:{index.removeprefix('linked:')}"}))
     retriever = cast("LinkedRetriever", experiment.retriever)
     with progress_bars() as bars, experiment.asking() as how:
         del how["tracking"]  # what is tracked are scores
@@ -48,10 +47,9 @@ def questions(
         of = [run_identity(writing, task=""), shares.model_dump()]
         folder, chains = experiment.folder("questions", index, of=of), chains_of(retriever, shares, settings.seed)
         rows = write_questions(writing, chains, count, folder=folder, out=out, on_progress=bars.questions, **how)
-        simulated = bool(lms_facts(writing)["simulated"])
     counts = Counter(row.get("dropped", " kept") for row in rows)
     figures = [{"questions": name.strip(), "": str(number)} for name, number in sorted(counts.items())]
-    print_figures(figures or [{"questions": "kept", "": "0"}], simulated=simulated)
+    print_figures(figures or [{"questions": "kept", "": "0"}], simulated=bool(lms_facts(writing)["simulated"]))
     splits = Counter(str(row["split"]) for row in kept(rows))
     told = ", ".join(f"{number} {split}" for split, number in sorted(splits.items()))
     echo(f"{out}: {told or 'none'}; what was dropped, and why: {dropped_file(out)}")

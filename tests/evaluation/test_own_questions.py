@@ -16,7 +16,7 @@ from questree.evaluation.stored_runs import stored_runs
 from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
 from questree.programs import build
-from questree.programs.question_writing import Chain, QuestionWriting
+from questree.programs.written_questions import Chain, QuestionWriting
 from questree.retrieval import LinkedRetriever, build_index, load_index
 from questree.simulate import simulated_lm
 

@@ -18,7 +18,14 @@ from ..metrics import all_stand_in, metric, stands_in
 from ..metrics.quotes import quoted_sentences
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from ..signatures.questions import ASKED, AnswerFromMemory, JudgePassage, QuestionKind, WriteQuestion, WrittenStep
+from ..signatures.written_questions import (
+    ASKED,
+    AnswerFromMemory,
+    JudgePassage,
+    QuestionKind,
+    WriteQuestion,
+    WrittenStep,
+)
 from .evidence_chain import EvidenceChain, EvidenceChainSettings
 from .modules.step_module import StepModule
 from .program import Program, answered

@@ -6,7 +6,7 @@ import pytest
 from answering import TableRetriever
 
 from questree.lm.failure import CallFailedError
-from questree.programs.question_writing import Chain, QuestionWriting
+from questree.programs.written_questions import Chain, QuestionWriting
 from questree.retrieval import Passage
 
 CRANE = Passage(

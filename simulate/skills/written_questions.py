@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...metrics import normalise, telling_sentence
-from ...signatures.questions import ASKED
+from ...signatures.written_questions import ASKED
 from ..asked import Asked
 from ..passages import split_title
 from ..prompt import Values
