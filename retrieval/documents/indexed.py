@@ -14,7 +14,6 @@ from ...common.text import printable
 from ..base import IndexRetriever, WrappingRetriever
 from ..contracts import Retriever
 from ..indexes.contents import PassageStore
-from ..linked.retriever import LinkedRetriever
 from ..passage import Passage
 from .folder import DocumentsRecord, held_documents, path_in
 from .texts import LARGEST
@@ -89,6 +88,6 @@ def _stores(retriever: Retriever | None) -> Iterator[PassageStore]:
     """Yield the passages of each index folder that a retriever searches."""
     if isinstance(retriever, IndexRetriever) and isinstance(retriever.passages, PassageStore):
         yield retriever.passages
-    inner = [retriever.base] if isinstance(retriever, LinkedRetriever) and retriever.base is not retriever.words else []
-    for one in retriever.members if isinstance(retriever, WrappingRetriever) else inner:
+    linked = getattr(retriever, "base", None)  # of a `LinkedRetriever`, which stands above this module
+    for one in retriever.members if isinstance(retriever, WrappingRetriever) else filter(None, [linked]):
         yield from _stores(one)
