@@ -26,9 +26,10 @@ def index(folder, tmp_path):
     return build_index(folder, tmp_path / "index", kind="bm25")
 
 
-@pytest.mark.parametrize("name", ["{0}", "linked:{0}", "{0}+linked:{0}"])
-def test_a_passage_stands_between_its_neighbours_and_its_file_is_given(folder, index, name):
-    retriever = open_retriever(name.format(index))
+@pytest.mark.parametrize("name", ["{0}", "linked:{0}", "{0}+{1}"])
+def test_a_passage_stands_between_its_neighbours_and_its_file_is_given(folder, index, name, tmp_path):
+    other = build_index(folder, tmp_path / "other", kind="linked") if "1" in name else None
+    retriever = open_retriever(name.format(index, other))
     held = IndexedDocuments([None, retriever])
     basin = next(one for one in retriever("basin leave", k=3) if "Basin" in one.text)
     assert (basin.source, basin.start, basin.end) == ("leave.pdf#page=2", 0, 12)
