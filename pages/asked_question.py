@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import dspy
 from pydantic import BaseModel, Field
@@ -54,8 +54,8 @@ class Citation(BaseModel):
         claim, title, text = mark.fragment, passage.title, passage.text
         sentence = " ".join(supporting_sentences(claim, text, title)) or None
         weak = not supports_fragment(claim, f"{title} {text}", question)
-        place = {"number": mark.number, "start": mark.start, "end": mark.end}
-        told = {"title": title, "passage": text, "source": passage.source}
+        place: dict[str, Any] = {"number": mark.number, "start": mark.start, "end": mark.end}
+        told: dict[str, Any] = {"title": title, "passage": text, "source": passage.source}
         return cls(**place, **told, claim=claim, sentence=sentence, weak=weak)
 
 
