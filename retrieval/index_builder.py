@@ -74,7 +74,8 @@ def build_index(
             read_manifest(out, full=True)
         record = store_corpus(work.folder, source, progress)
         order |= {"documents": documents is not None, "former": former}
-        _write(work, chosen_kind(kind, record.passages), record, order, documents.record() if documents else "")
+        read = documents.record.model_dump_json(indent=1) if documents else ""
+        _write(work, chosen_kind(kind, record.passages), record, order, read)
     return out
 
 

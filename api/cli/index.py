@@ -89,10 +89,9 @@ def index(
     new = None if add else {"checkpoint": checkpoint, "overwrite": overwrite}
     with connected(on, workers) if on else nullcontext() as cluster, progress_bars() as bars:
         source = source_of(corpus, corpus_format=form, skip_bad=skip_bad, strict=strict)
-        documents = isinstance(source, Documents)
         refuse(
-            ((dry_run or strict) and not documents, "--dry-run and --strict are of documents; see --skip-bad"),
-            (documents and add, "an index is in step with its documents: put new ones there, and leave --add out"),
+            ((dry_run or strict) and not source.of_documents, "--dry-run and --strict are of documents"),
+            (source.of_documents and add, "new documents go into the folder that is indexed: leave --add out"),
             (dry_run and engine, "--dry-run compares documents with an index in a folder: name --out"),
         )
         if isinstance(source, Documents) and out and dry_run:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, NonNegativeInt
 
-from ...common.errors import CorpusError
+from ...common.errors import CheckpointError, CorpusError
 from ...common.files import file_hash
 from ...common.json_files import check_regular, parse_json, read_bytes, validate
 from ...common.manifests import installed_versions
-from ...common.text import printable
+from ...common.text import printable, without_surrogates
 from ..checkpoints import window_of
 from ..corpora.corpus import FORMATS, BadLine, CorpusSource
 from ..corpora.corpus_format import numbered
@@ -31,6 +31,7 @@ from .texts import LARGEST, SUFFIXES, read_document
 
 _READERS = ("questree", "markitdown", "pypdfium2", "semantic-text-splitter", "markdown-it-py")
 _OF_A_CORPUS = (".csv", ".txt", ".text")  # ends of names that corpora of lines have as well
+_HIDDEN = (".", "~$")  # the latter of Office, while a document is open
 _SPECIAL = 10  # tokens that an encoder sets about a passage, with the words before it that some want
 
 
@@ -80,6 +81,7 @@ class Documents(CorpusSource):
     Attributes:
         room: gives how much a passage may hold: some words, unless `for_kind` says otherwise.
         passed_over: how many files there are of kinds that are not read, by the ends of their names.
+        record: what is to be kept in the index, when its passages were gone through.
     """
 
     of_documents = True
@@ -89,9 +91,9 @@ class Documents(CorpusSource):
         self._strict, self.name = strict, Path(corpus).name
         self.room: Callable[[], Room] = cache(Room)
         self._root, pattern, paths = _found(Path(corpus))
-        self._names = sorted(path.relative_to(self._root).as_posix() for path in paths if _is_read(path))
-        self.passed_over = Counter(path.suffix.lower() or path.name for path in paths if not _is_read(path))
-        self._record = DocumentsRecord(root=str(self._root), pattern=pattern, readers=installed_versions(_READERS))
+        self._names = sorted(path.relative_to(self._root).as_posix() for path in paths if not _passed_over(path))
+        self.passed_over = Counter(filter(None, map(_passed_over, paths)))
+        self.record = DocumentsRecord(root=str(self._root), pattern=pattern, readers=installed_versions(_READERS))
         self._former, self._held = dict[str, DocumentRecord](), Path()
 
     def for_kind(self, kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> None:
@@ -105,9 +107,9 @@ class Documents(CorpusSource):
             held = len(PassageStore(version))
         except (OSError, ValueError):
             return False
-        if former.readers == self._record.readers and held == sum(one.passages for one in former.documents.values()):
+        if former.readers == self.record.readers and held == sum(one.passages for one in former.documents.values()):
             self._former, self._held = former.documents, version
-        return (former.root, former.pattern) == (self._record.root, self._record.pattern)
+        return (former.root, former.pattern) == (self.record.root, self.record.pattern)
 
     @cached_property
     def changes(self) -> Changes:
@@ -122,26 +124,21 @@ class Documents(CorpusSource):
         left = f"; {len(self.bad):,} left out" if self.bad else ""
         return f"documents: {self.changes}{left}" + (f"; not read: {over}" if over else "")
 
-    def record(self) -> str:
-        """Return what is to be kept in the index, when its passages were gone through."""
-        return self._record.model_dump_json(indent=1) + "\n"
-
     def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:
         """Yield the passages of each document, in the order of names; those that are as before from the index."""
         if tuple(behind):
             raise CorpusError("Documents are not added to an index: put them into its folder, and index that again.")
-        ends = accumulate(one.passages for one in self._former.values())
-        places = dict(zip(self._former, ends, strict=True))
+        places = dict(zip(self._former, accumulate(one.passages for one in self._former.values()), strict=True))
         held = PassageStore(self._held) if places else ()
-        self.bad, self._record.documents = [], {}
+        self.bad, self.record.documents = [], {}
         for name in self._names:
             record, passages = self._read(name)
             if record is self._former.get(name):
                 passages = (held[place] for place in range(places[name] - record.passages, places[name]))
-            self._record.documents[name] = record
+            self.record.documents[name] = record
             self._note(name, record)
             yield from passages
-        if not sum(one.passages for one in self._record.documents.values()):
+        if not sum(one.passages for one in self.record.documents.values()):
             why = f": {self.bad[0].file}: {self.bad[0].problem}" if self.bad else f" ({', '.join(SUFFIXES)} are read)"
             raise CorpusError(f"{self._root} holds no document that can be read{why}.")
 
@@ -186,7 +183,6 @@ def held_documents(version: Path) -> DocumentsRecord:
 
 def path_in(root: Path, name: str) -> Path:
     """Return where a document is; raise a ValueError where it is not read."""
-    name.encode()  # a UnicodeEncodeError is a ValueError
     path = (root / name).resolve()
     if not path.is_relative_to(root):
         raise ValueError("it is a link out of the folder: put a copy in its place")
@@ -210,8 +206,11 @@ def are_documents(corpus: str | Path) -> bool:
     return suffix in SUFFIXES
 
 
-def _is_read(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES or path.is_dir()
+def _passed_over(path: Path) -> str:
+    """Return of which kind a file is that is not read; nothing of one that is, or of a link to a folder."""
+    if without_surrogates(str(path)) != str(path):
+        return "with a name that is not UTF-8"
+    return "" if path.suffix.lower() in SUFFIXES or path.is_dir() else path.suffix.lower() or path.name
 
 
 def _found(corpus: Path) -> tuple[Path, str, list[Path]]:
@@ -219,8 +218,8 @@ def _found(corpus: Path) -> tuple[Path, str, list[Path]]:
     if corpus.is_dir():
         root, walked = corpus.resolve(), list[Path]()
         for place, inner, files in os.walk(root):
-            inner[:] = [name for name in inner if not _hidden(name)]
-            named = [Path(place) / name for name in [*files, *inner] if not _hidden(name)]
+            inner[:] = [name for name in inner if not name.startswith(_HIDDEN)]
+            named = [Path(place) / name for name in [*files, *inner] if not name.startswith(_HIDDEN)]
             walked += [path for path in named if not path.is_dir() or not path.resolve().is_relative_to(root)]
         return root, "", walked
     if corpus.exists():
@@ -232,10 +231,6 @@ def _found(corpus: Path) -> tuple[Path, str, list[Path]]:
     return root, pattern, [path for path in matching if not path.is_dir()]
 
 
-def _hidden(name: str) -> bool:
-    return name.startswith((".", "~$"))  # the latter of Office, while a document is open
-
-
 def _room(kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> Room:
     if kind.find is None:
         return Room()
@@ -243,7 +238,10 @@ def _room(kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> Room
 
     folder = kind.find(checkpoint).folder
     window = getattr(settings, "window", None) or window_of(folder, late=not hasattr(kind.settings, "window"))
-    tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except Exception as problem:  # transformers raises many kinds
+        raise CheckpointError(f"{folder} has no tokenizer that can be loaded ({problem}). Name another.") from problem
 
     def size(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False, verbose=False))

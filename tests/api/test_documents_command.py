@@ -51,7 +51,7 @@ def test_links_follow_as_well(questree, handbook):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("index handbook --out ix --add", "put new ones there, and leave --add out"),
+        ("index handbook --out ix --add", "go into the folder that is indexed: leave --add out"),
         ("index a.jsonl --out ix --kind bm25 --dry-run", "--dry-run and --strict are of documents"),
         ("index a.jsonl --out ix --kind bm25 --strict", "--dry-run and --strict are of documents"),
         ("index handbook --engine qdrant:q/c --dry-run", "name --out"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import documents
 import pytest
 
-from questree.common.errors import CorpusError, QuestreeError
+from questree.common.errors import CheckpointError, CorpusError, QuestreeError
 from questree.retrieval import build_index, load_index
 from questree.retrieval.documents import folder as documents_folder
 from questree.retrieval.documents.folder import Documents, are_documents
@@ -211,7 +211,17 @@ def test_names_are_of_any_script_and_two_files_may_say_the_same(tmp_path):
     source = Documents(tmp_path)
     assert [one.source for one in source] == ["a b%23c.md", "größe.md", "日本.md"]
     assert len({one.id for one in source}) == 3
-    assert [one.file for one in source.bad] == ["?.md"]
+    assert source.bad == []
+    assert source.told().endswith("; not read: 1 with a name that is not UTF-8")
+    found = load_index(build_index(tmp_path, tmp_path / "index", kind="bm25")).passages
+    assert [one.id for one in found] == ["a b#c.md:1", "größe.md:1", "日本.md:1"]
+
+
+def test_a_tokenizer_that_cannot_be_loaded_is_no_fault_of_a_document(folder, tiny_checkpoint, tmp_path):
+    broken = shutil.copytree(tiny_checkpoint, tmp_path / "broken")
+    (broken / "tokenizer.json").write_text("{")
+    with pytest.raises(CheckpointError, match="has no tokenizer that can be loaded"):
+        build_index(folder, tmp_path / "index", kind="exact", checkpoint=broken)
 
 
 def test_without_a_document_that_can_be_read_there_is_no_index(tmp_path):
