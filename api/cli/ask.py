@@ -52,7 +52,7 @@ def ask(
             prediction = ask_live(answerer, question, style)
         else:
             prediction = answerer(question=question, answer_style=style)
-            put(_written(prediction, form), out)
+            put(_written(prediction, form, getattr(answerer, "retriever", None)), out)
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
     if why := not_known(experiment.lm, question):
@@ -94,8 +94,8 @@ def coloured(tree: "ReasoningTree", **how: Any) -> Any:
     return text
 
 
-def _written(prediction: Any, form: Form) -> str:
-    """Return a prediction in a form."""
+def _written(prediction: Any, form: Form, retriever: Any) -> str:
+    """Return a prediction in a form; a page tells what stands beside the passages of the retriever's documents."""
     import json
 
     from ..common.text import printable_json
@@ -104,8 +104,9 @@ def _written(prediction: Any, form: Form) -> str:
 
     if form == "html":
         from ..pages.question_page import answer_page
+        from ..retrieval.documents.indexed import IndexedDocuments
 
-        return answer_page(prediction, simulated=_is_simulated())
+        return answer_page(prediction, simulated=_is_simulated(), documents=IndexedDocuments([retriever]))
     if form == "mermaid":
         return as_mermaid(prediction.tree)
     if form == "json":

@@ -103,7 +103,7 @@ class Documents(CorpusSource):
     def follow(self, version: Path) -> bool:
         """Return whether a version of an index holds documents of this folder; if so, only changes are read."""
         try:
-            former = validate(DocumentsRecord, parse_json(read_bytes(version / DOCUMENTS)))
+            former = held_documents(version)
             held = len(PassageStore(version))
         except (OSError, ValueError):
             return False
@@ -160,7 +160,7 @@ class Documents(CorpusSource):
         """Return the record of a document and its passages; the former record and none if it is as before."""
         digest = ""
         try:
-            content = read_bytes(self._path(name), LARGEST)
+            content = read_bytes(path_in(self._root, name), LARGEST)
             digest = hashlib.sha256(content).hexdigest()
             if name in self._former and self._former[name].sha256 == digest:
                 return self._former[name], ()
@@ -172,18 +172,24 @@ class Documents(CorpusSource):
 
     def _hash(self, name: str) -> str:
         with suppress(ValueError, OSError):
-            return file_hash(self._path(name))
+            return file_hash(path_in(self._root, name))
         return ""
 
-    def _path(self, name: str) -> Path:
-        """Return where a document is; raise a ValueError where it is not read."""
-        path = (self._root / name).resolve()
-        if not path.is_relative_to(self._root):
-            raise ValueError("it is a link out of the folder: put a copy in its place")
-        check_regular(found := path.stat())
-        if found.st_size > LARGEST:
-            raise ValueError(f"it has {found.st_size >> 20:,} MB; {LARGEST >> 20} are read at most: split it")
-        return path
+
+def held_documents(version: Path) -> DocumentsRecord:
+    """Return what a version of an index holds of documents; raise an OSError or a ValueError if that is nothing."""
+    return validate(DocumentsRecord, parse_json(read_bytes(version / DOCUMENTS)))
+
+
+def path_in(root: Path, name: str) -> Path:
+    """Return where a document is; raise a ValueError where it is not read."""
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise ValueError("it is a link out of the folder: put a copy in its place")
+    check_regular(found := path.stat())
+    if found.st_size > LARGEST:
+        raise ValueError(f"it has {found.st_size >> 20:,} MB; {LARGEST >> 20} are read at most: split it")
+    return path
 
 
 def are_documents(corpus: str | Path) -> bool:

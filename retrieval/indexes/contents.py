@@ -195,7 +195,7 @@ class PassageStore:
     def __init__(self, folder: Path) -> None:
         import numpy as np
 
-        self._folder = folder
+        self.folder = folder
         self._lines = np.memmap(folder / PASSAGES, np.uint8, "r")
         self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
 
@@ -211,7 +211,7 @@ class PassageStore:
             source, begins, ends = place or ("", None, None)
             return Passage(id=id_, title=title, text=text, source=source, start=begins, end=ends)
         except (ValueError, TypeError, RecursionError) as problem:  # forged: it is as it was sealed
-            raise IndexRefused(f"{self._folder} is damaged: its passage {position} cannot be read.") from problem
+            raise IndexRefused(f"{self.folder} is damaged: its passage {position} cannot be read.") from problem
 
     def __iter__(self) -> Iterator[Passage]:
         return (self[position] for position in range(len(self)))
