@@ -121,7 +121,7 @@ class Documents(CorpusSource):
     def told(self) -> str:
         """Return what a person is told of the documents once they are indexed."""
         over = ", ".join(f"{count:,} {suffix}" for suffix, count in sorted(self.passed_over.items()))
-        left = f"; {len(self.bad):,} left out" if self.bad else ""
+        left = f"; {len(self.bad):,} of these left out" if self.bad else ""
         return f"documents: {self.changes}{left}" + (f"; not read: {over}" if over else "")
 
     def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:

@@ -24,7 +24,7 @@ def test_a_folder_is_indexed_and_followed(questree, handbook):
     first = questree(INDEX).done()
     assert "ix: 6 passages, bm25" in first.out
     assert first.out.splitlines()[-1] == (
-        "documents: 3 new, 0 changed, 0 gone, 0 as before; 1 left out; not read: 1 .png"
+        "documents: 3 new, 0 changed, 0 gone, 0 as before; 1 of these left out; not read: 1 .png"
     )
     assert first.err.splitlines()[-1].startswith("left out broken.docx: it is damaged: open it")
     (handbook / "teams.txt").write_text("Research has five people.")
@@ -33,10 +33,10 @@ def test_a_folder_is_indexed_and_followed(questree, handbook):
     told = "1 new, 1 changed, 1 gone, 1 as before"
     assert questree(INDEX, "--dry-run").done().out.strip() == f"{told}; nothing was done"
     assert "handbook.md#leave" in questree("search leave --retriever ix").done().out
-    assert f"documents: {told}; 1 left out" in questree(INDEX).done().out
+    assert f"documents: {told}; 1 of these left out" in questree(INDEX).done().out
     again = questree(INDEX).done()
     assert "ix is there already: 2 passages" in again.out
-    assert "documents: 0 new, 0 changed, 0 gone, 3 as before; 1 left out" in again.out
+    assert "documents: 0 new, 0 changed, 0 gone, 3 as before; 1 of these left out" in again.out
     assert "left out broken.docx" in again.err
     assert "broken.docx: it is damaged" in questree(INDEX, "--strict").refused()
 

@@ -171,7 +171,7 @@ def test_a_document_that_cannot_be_read_is_named_and_the_others_are_indexed(fold
         out = build_index(source, tmp_path / "index", kind="bm25")
         assert [(one.file, told in one.problem) for one in source.bad] == [(name, True)]
         assert source.changes.new == (6 if new else 0)
-        assert source.told().endswith("; 1 left out")
+        assert source.told().endswith("; 1 of these left out")
     with pytest.raises(CorpusError, match=rf"{re.escape(name)}: {told}"):
         build_index(Documents(folder, strict=True), tmp_path / "strict", kind="bm25")
     with pytest.raises(CorpusError, match=told):
