@@ -19,7 +19,7 @@ _SOURCE = re.compile(
 )
 _GOES_ON = re.compile(r"\s+[a-z]")
 _CONCLUDES = re.compile(  # or tells that nothing tells it
-    r"(?:so|thus|hence|therefore|that is|a guess|no(?:ne of the)? (?:passages?|texts?|sources?))\b"
+    r"(?:so|thus|hence|therefore|that is|a guess|others fit as well|no(?:ne of the)? (?:passages?|texts?|sources?))\b"
     r"|(?:the|its|my) (?:final )?answer(?: is\b|:)",
     re.IGNORECASE,
 )

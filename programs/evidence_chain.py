@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import dspy
@@ -12,10 +13,11 @@ from pydantic import Field, field_validator
 from ..common.text import queries_in
 from ..lm.call import call
 from ..lm.parallel import run_parallel
-from ..metrics import all_stand_in, by_value, claim_terms
+from ..metrics import all_stand_in, by_value, claim_terms, stands_in
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from ..signatures.evidence import ConfirmAnswer
+from .answer import answer_items
 from .demonstrations import note
 from .modules.facts import EvidenceReading, Findings, ReadFact
 from .program import Program, ProgramSettings, answered, as_answer
@@ -81,17 +83,19 @@ class EvidenceChain(Program):
                 searches_left=searches_left,
             )
             facts, waits = findings.facts, bool(findings.missing) and not findings.answer
-            last = grow_facts(tree, last, facts)
+            last = grow_facts(tree, last, facts, answer_items(findings.answer) if answer_style != "long" else [])
             missing = unlike(findings.missing, [question, *queries])
             if searches_left and not (missing or waits or confirmed):
                 missing = unlike(self.confirm(question, findings), [question, *queries])
                 confirmed = True
-            each = -(-self.settings.k_more // max(len(missing), 1))
-            found = run_parallel([partial(self.retrieve, query, each) for query in missing])
+            found = run_parallel([partial(self.retrieve, query, self.settings.k_more) for query in missing])
+            known, turns = passages_of(facts), zip_longest(*found)  # a place that one does not need, another fills
+            next_shown = without_copies(distinct([known, *(list(filter(None, turn)) for turn in turns)]))
+            next_shown = next_shown[: len(known) + self.settings.k_more]
             for query, passages in zip(missing, found, strict=True):
-                last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
+                read = tuple(passage for passage in passages if passage in next_shown)
+                last = tree.grow(last, query=query, source="query", found=read, round=last.round + 1)
             queries = [*queries, *missing]
-            next_shown = without_copies(distinct([passages_of(facts), *found]))
             if missing and not {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
                 shown, searches_left = next_shown, searches_left - 1
             elif waits:  # for what no search brings: it answers with what it has read
@@ -119,23 +123,33 @@ class EvidenceChain(Program):
         sentences = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
         answer = as_answer(findings.answer, references)
-        introduction = "So the answer is" if findings.sure else "A guess"
+        left_out = answer_style == "list" and self.settings.abstain == "unsupported"  # what is a guess, item by item
+        introduction = "So the answer is" if findings.sure or left_out else "A guess"
         conclusion = [f"{introduction}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         content = " ".join([*sentences, *recalled, *conclusion])
         return answered(tree, answer, content, references, findings.sure, passages=distinct([references, shown]))
 
 
-def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> Node:
-    """Add the facts that the tree does not hold yet below its last node; return the new last one."""
+def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact], answers: Sequence[str]) -> Node:
+    """Add the facts that the tree does not hold yet below its last node; return the new last one.
+
+    Where there are several answers, or a fact tells no other news, its answer is the one of them that it names, also if
+    it was read before they were known.
+    """
     there = {node.query: node for node in tree.nodes}
     for fact in facts:
         known = there.get(fact.fact)
+        named = ", ".join(one for one in answers if stands_in(fact.fact, one) and not stands_in(tree.question, one))
+        answer = (known and known.answer) or _news(fact, tree)
+        answer = named if named and (len(answers) > 1 or answer == fact.fact) else answer
         if known is not None and (known.support or not fact.proven):
+            if known.answer not in (None, answer):
+                tree.update(known, answer=answer)
             continue
         last = tree.grow(
             last,
             query=fact.fact,
-            answer=_news(fact, tree),
+            answer=answer,
             source="completed" if fact.proven else "lm",
             passage=fact.passage if fact.proven else None,
             support=fact.support,

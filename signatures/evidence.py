@@ -25,9 +25,10 @@ class ReadEvidence(QuestionInputs):
     its quote. A passage about another of the same name is no evidence. A fact that you only recall has passage 0 and no
     quote.
 
-    Where no passage says a fact that the answer needs, write a search query for it, even if you recall the fact.
+    Where no passage says a fact that the answer needs, search for it, even if you recall it.
 
-    Answer as the passage writes it, and as exactly as the question asks: the whole name, date or phrase, and only one.
+    Answer as the passage writes it, as exactly as asked: the whole name, date or phrase; all that fit, likeliest first,
+    with semicolons.
     """
 
     known_facts: list[str] = dspy.InputField(
@@ -36,7 +37,7 @@ class ReadEvidence(QuestionInputs):
     )
     passages: list[str] = passages_field("of known facts, and found by the searches")
     queries: list[str] = dspy.InputField(desc="searched for so far")
-    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, write none")
+    searches_left: int = dspy.InputField(desc="rounds of searches; at 0 write none")
     evidence: list[Fact] = made_of(
         "facts among passages",
         dspy.OutputField(desc='JSON: [{"fact": "one sentence that names its subject", "passage": 1, "quote": "…"}, …]'),
@@ -47,7 +48,7 @@ class ReadEvidence(QuestionInputs):
         'has two dates: ["longest", "Ada Hale: 1879 to 1951", "Jo Rey: 1880 to 1944"]'
     )
     searches: list[str] = dspy.OutputField(
-        desc="queries, made at once: each complete in itself, with the names that passages gave; may be empty"
+        desc="queries, each complete in itself, with the names that passages gave; may be empty"
     )
     answer: str = answer_field("empty if you search; else ")
     sure: bool = sure_field()

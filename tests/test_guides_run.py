@@ -17,7 +17,7 @@ ELSEWHERE = re.compile(  # what needs a key, a server, the network, minutes, or 
 MADE = re.compile(r"\b(?:indexes|readers|runs|site|duplicates)/[\w-]+|\b[\w-]+\.capsule\b")
 RUN = {
     *("README", "attacks", "audit", "capsules", "citations", "comparing", "compiling", "evidence-chain", "papers"),
-    *("language-models", "mlflow", "readers", "retrievers", "run-file", "serving"),
+    *("language-models", "lists-and-absence", "mlflow", "readers", "retrievers", "run-file", "serving"),
     *("your-own-code", "your-own-data", "your-own-service"),
 }
 GUIDES = [page for page in PAGES if page.stem in RUN and page != DOCS / "README.md"]

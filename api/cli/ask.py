@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..retrieval import Passage
 
 Form = Literal["text", "json", "mermaid", "html"]
-Style = Literal["short", "yes-no", "label", "two-label", "long"]
+Style = Literal["short", "yes-no", "label", "two-label", "long", "list"]
 
 
 def ask(

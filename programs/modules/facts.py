@@ -21,7 +21,7 @@ from ..demonstrations import Judgement, note
 from ..references import first_of, numbered, numbers_of
 from .step_module import StepModule
 
-MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
+MOST_FACTS, MOST_QUERIES = 50, 8  # of one reply: a list has a fact for each item
 _TAG = re.compile(r"\s*(\[\d+]|\(unproven\))\s*$")
 
 

@@ -115,6 +115,7 @@ def conclude(asked: Asked, steps: Iterable[PathStep]) -> str:
       unsolved, it is what the model remembers of the whole question, or else the last answer before.
     - Where the answer has to be worked out (comparisons, yes or no, labels, long answers), it is the right one if every
       annotated step's answer stands on the path, and else a wrong one.
+    - A list has those of its items that the path has.
     """
     path = [step.answer for step in steps]
     answers = [answer for answer in path if answer]
@@ -124,6 +125,8 @@ def conclude(asked: Asked, steps: Iterable[PathStep]) -> str:
     own = asked.mind.concludes(question, path)
     if own is not None:
         return own
+    if question.style == "list":
+        return "; ".join(dict.fromkeys(one for one in answers if is_among(one, question.answers))) or UNKNOWN
     if not _is_worked_out(question):
         return path[-1] if path and path[-1] else asked.mind.believes(asked.words) or (answers or [UNKNOWN])[-1]
     needed = [step.answer for step in question.steps if step.answer]

@@ -57,10 +57,10 @@ def test_an_example_has_two_inputs_and_carries_what_metrics_and_demonstrations_n
     }
 
 
-def test_a_list_is_asked_in_style_short_and_scored_as_a_list() -> None:
+def test_a_list_is_asked_and_scored_as_a_list() -> None:
     listed = question(answers=["Ann Lee", ["Bo Ek", "B. Ek"]], style="list")
     made = listed.to_example()
-    assert made.inputs().toDict() == {"question": "Who?", "answer_style": "short"}
+    assert made.inputs().toDict() == {"question": "Who?", "answer_style": "list"}
     assert (made.answer, made.answers) == ("Ann Lee; Bo Ek", ["Ann Lee", "Bo Ek"])
     assert made.needed == [["Ann Lee"], ["Bo Ek", "B. Ek"]]
     assert Gold.of(made).style == "list"
@@ -90,7 +90,7 @@ def test_an_invented_world_is_a_task_as_it_is(shared_data, world: str) -> None:
 
 
 def test_data_and_signatures_know_the_same_answer_styles() -> None:
-    assert get_args(Style) == (*get_args(AnswerStyle), "list")  # for which a program is asked in style short
+    assert get_args(Style) == get_args(AnswerStyle)
 
 
 def test_a_task_says_which_splits_it_has() -> None:

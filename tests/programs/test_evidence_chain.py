@@ -6,9 +6,11 @@ import dspy
 import pytest
 from fakes import FoundRetriever
 
+from questree.programs.basis import standing_of
 from questree.programs.demonstrations import noted
 from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
+from questree.signatures.answers import FORMS
 
 Q = "Where did the painter of The Red Barge die?"
 BARGE = Passage(
@@ -173,7 +175,8 @@ def test_the_calls_are_bounded_and_the_last_one_is_told_so(ask):
 
 @pytest.mark.parametrize(("sure", "answer"), [(False, ""), (True, "Orvane")])
 def test_abstaining_leaves_a_guess_out(ask, sure: bool, answer: str):
-    assert ask(reads(PAINTED, sure=sure), abstain=True)[0].answer == answer
+    for abstain in ("unsure", True):  # as it was set before there were two ways
+        assert ask(reads(PAINTED, sure=sure), abstain=abstain)[0].answer == answer
 
 
 def test_compared_values_decide_if_they_are_proven(ask):
@@ -201,7 +204,7 @@ def test_without_evidence_it_still_answers(ask, found: list[Passage]):
 
 def test_a_reply_of_a_hundred_facts_is_cut(ask):
     facts = ({**DIED, "fact": f"Brenka Ostal died in Orvane{' again' * n}."} for n in range(100))
-    assert len(ask(reads(*facts), found=[OSTAL])[0].tree.nodes) == 21
+    assert len(ask(reads(*facts), found=[OSTAL])[0].tree.nodes) == 51
 
 
 @pytest.mark.parametrize(
@@ -219,3 +222,59 @@ def test_a_reading_that_numbers_a_passage_wrongly_or_answers_while_it_searches_i
         )
         step = dspy.settings.trace[0]
     assert noted(step).exemplary is exemplary
+
+
+JO = Passage(id="5", title="Jo Rey", text="The hobby of Jo Rey is chess.")
+MO = Passage(id="6", title="Mo Tan", text="The hobby of Mo Tan is ice hockey.")
+LIKES = [
+    {"fact": "The hobby of Jo Rey is chess.", "passage": 1, "quote": "hobby of Jo Rey is chess"},
+    {"fact": "The hobby of Mo Tan is ice hockey.", "passage": 2, "quote": "hobby of Mo Tan is ice hockey"},
+]
+
+
+def test_each_item_of_a_list_has_its_sentence_its_mark_and_its_node(ask):
+    reply = reads(*LIKES, answer="chess; ice hockey; boats")
+    prediction, asked, _ = ask(reply, found=[JO, MO], style="list")
+    assert asked[0].given("answer_style") == FORMS["list"]
+    assert prediction.answers == ["chess", "ice hockey", "boats"]
+    assert prediction.final_content == (
+        "The hobby of Jo Rey is chess [1]. The hobby of Mo Tan is ice hockey [2]. "
+        "So the answer is: chess; ice hockey; boats. Not in a passage: boats."
+    )
+    assert [(node.answer, node.passage) for node in prediction.tree.nodes[1:]] == [("chess", JO), ("ice hockey", MO)]
+    assert [node.answer for node in prediction.tree.nodes_behind_answer()[1:]] == ["chess", "ice hockey"]
+
+
+def test_a_list_searches_on_for_each_item_and_a_fact_that_was_read_before_the_answer_names_it(ask):
+    first = reads(LIKES[0], missing=["Mo Tan hobby"], answer="")
+    found = {Q: [JO], "Mo Tan hobby": [MO]}
+    prediction, *_ = ask(first, reads(*LIKES, answer="chess; ice hockey"), found=found, style="list")
+    assert [node.answer for node in prediction.tree.nodes if node.source == "completed"] == ["chess", "ice hockey"]
+
+
+def test_a_question_of_one_answer_says_what_fits_as_well(ask):
+    prediction, *_ = ask(reads(*LIKES, answer="chess; ice hockey"), found=[JO, MO])
+    assert (prediction.answer, prediction.answers, prediction.others) == ("chess", ["chess"], ["ice hockey"])
+    assert prediction.final_content.endswith("So the answer is: chess. Others fit as well: ice hockey.")
+    assert standing_of(prediction).words == "Supported by passages"
+
+
+def test_a_place_that_a_query_does_not_need_is_filled_by_another(ask):
+    boats = [OTHER.model_copy(update={"id": f"b{n}", "text": f"Boat {n}."}) for n in range(4)]
+    found = {Q: [BARGE], "one": [OSTAL, boats[0], boats[1]], "two": [OSTAL, boats[2], boats[3]]}
+    prediction, asked, _ = ask(reads(PAINTED, missing=["one", "two"]), reads(DIED), found=found, k_more=4)
+    assert [one.partition(" | ")[2] for one in asked[1].given("passages")] == [
+        *(BARGE.text, OSTAL.text, "Boat 0.", "Boat 2.", "Boat 1."),
+    ]
+    assert [len(node.found) for node in prediction.tree.nodes if node.source == "query"] == [1, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("abstain", "answers", "told"),
+    [("off", ["chess", "boats"], "A guess: chess; boats."), ("unsupported", ["chess"], "So the answer is: chess.")],
+)
+def test_an_item_that_no_passage_holds_is_left_out_alone(ask, abstain: str, answers: list[str], told: str):
+    reply = reads(LIKES[0], answer="chess; boats", sure=False)
+    prediction, *_ = ask(reply, found=[JO], style="list", abstain=abstain)
+    assert (prediction.answers, prediction.nearest) == (answers, "boats" * (abstain != "off"))
+    assert prediction.final_content.endswith(f"{told} Not in a passage: boats.")

@@ -61,7 +61,7 @@ def test_a_client_is_told_where_no_answer_was_found(make_service, connect):
     service.programs["silent"] = silent = build("direct", {})
     silent.reason = lambda tree, answer_style: answered(tree, "null", "", [])
     whole = connect(service).chat.completions.create(model="silent", messages=ASKED)
-    assert whole.choices[0].message.content == "No answer was found."
+    assert whole.choices[0].message.content == "No answer found."
 
 
 def test_responses_tell_the_same_as_chat_completions(client):
