@@ -119,7 +119,9 @@ def _answer(prediction: Any) -> str:
     from ..programs.basis import standing_of
 
     stands, simulated = str(standing_of(prediction)), _is_simulated()
-    text = answer_text(prediction.final_content, prediction.references, prediction.answer or stands, simulated=simulated)
+    text = answer_text(
+        prediction.final_content, prediction.references, prediction.answer or stands, simulated=simulated
+    )
     return f"{text}\n{stands}" if prediction.answer else text
 
 
