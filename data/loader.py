@@ -47,9 +47,9 @@ def load_task(
     """Load a task with its questions.
 
     Args:
-        name_or_path: ``mini`` and ``mini-lists`` (bundled); the name of a JSONL file in the data folder, without its ending, which
-            `fetch_task` may have put there; or the path of any JSONL file of that shape. ``name:sample`` is a
-            paper's sample of a task: ``hotpotqa:tree-of-reviews``. ``name:origin`` keeps the questions of one data
+        name_or_path: ``mini`` and ``mini-lists`` (bundled); the name of a JSONL file in the data folder, without its
+            ending, which `fetch_task` may have put there; or the path of any JSONL file of that shape. ``name:sample``
+            is a paper's sample of a task: ``hotpotqa:tree-of-reviews``. ``name:origin`` keeps the questions of one data
             set of a file that holds several: ``recorded:musique``. ``package:name``, or the name of an entry point, is
             a task of another package.
         split: load only this one of train, dev and test.

@@ -8,6 +8,12 @@ from pydantic import BaseModel, Field
 from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 from .roles import made_of
 
+PROVEN_ITEMS = (
+    "every answer that these passages prove, with semicolons between them: full names, dates, numbers or other short "
+    "phrases. Other ways may find the rest; where another one needs a further fact, ask for it all the same"
+)
+"""The form of the answer of one path of several, where the question has several answers."""
+
 
 class ReviewPath(QuestionInputs):
     """Write down the facts that the answer needs and the passages tell, also a later one whose link to the question you
