@@ -106,7 +106,7 @@ def answer_items(text: str, titles: Collection[str] = ()) -> list[str]:
 
 
 def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abstain) -> None:
-    """Part an answer into its items, and leave out what ``abstain`` says; the text tells what else there is.
+    """Split an answer into its items, and leave out what ``abstain`` says; the text tells what else there is.
 
     An item that no passage holds is told apart. The text of an answer that is left out keeps its sentences with marks.
     """

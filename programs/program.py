@@ -132,9 +132,10 @@ class Program(dspy.Module):
             ``nearest`` what else fits and what was left out (`Answered`). ``rests_on`` says whether passages, the LM's
             memory or a guess decide the answer (`basis`). ``[n]`` in ``final_content`` is ``references[n-1]``.
             ``passages`` are those that the answer rests on; ``seen`` is every passage that was found, in the order that
-            `ranked` defines. ``answer`` is empty if the LM finds none, and NOT ENOUGH INFO in the style ``label``, in which no answer means that;
-            ``final_content`` then tells how far it came. ``failure`` is None, or says what went wrong: then ``answer``
-            is empty, the tree holds the reasoning until the failure, and ``passages`` is all that was found.
+            `ranked` defines. ``answer`` is empty if the LM finds none, and NOT ENOUGH INFO in the style ``label``, in
+            which no answer means that; ``final_content`` then tells how far it came. ``failure`` is None, or says what
+            went wrong: then ``answer`` is empty, the tree holds the reasoning until the failure, and ``passages`` is
+            all that was found.
             ``dropped`` lists what was left out of prompts so that they fit the LM's window.
 
         Raises:

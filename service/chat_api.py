@@ -144,9 +144,9 @@ async def model(name: str, service: Served) -> dict[str, Any]:
 async def complete(asked: ChatRequest, request: Request, service: Served, client: Client) -> Response:
     """Answer the last question of the user.
 
-    The reply is the final content with its marks, `answer` the short answer and `answers` its items; each mark is an annotation
-    (`url_citation`) whose address is that of the passage on the question's page. In a stream `reasoning_content`
-    tells each node as a line.
+    The reply is the final content with its marks, `answer` the short answer and `answers` its items; each mark is an
+    annotation (`url_citation`) whose address is that of the passage on the question's page. In a stream
+    `reasoning_content` tells each node as a line.
     """
     question = asked.ask(service, client)
     if asked.stream:

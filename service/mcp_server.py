@@ -80,8 +80,8 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
     ) -> FoundAnswer:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
         asked = await _answer_of(service, context, question, program, answer_style)
-        told = {"answer": asked.answer, "answers": asked.answers, "final_content": asked.told}
-        return FoundAnswer(**told, references=shown(asked.references))
+        found = {"answers": asked.answers, "final_content": asked.told, "references": shown(asked.references)}
+        return FoundAnswer.model_validate(found | {"answer": asked.answer})
 
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:

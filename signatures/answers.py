@@ -16,8 +16,8 @@ FORMS: dict[str, str] = {
     "label": "SUPPORTS or REFUTES; NOT ENOUGH INFO, and no guess, if the facts leave it open",
     "two-label": "SUPPORTS or REFUTES",
     "long": "a paragraph",
-    "list": "every answer that fits, separated by semicolons; each a full name, date, number or other short phrase, and "
-    "with a fact of its own in the reasoning. Where several things fit a step on the way, follow each",
+    "list": "every answer that fits, separated by semicolons; each a full name, date, number or other short phrase, "
+    "and with a fact of its own in the reasoning. Where several things fit a step on the way, follow each",
 }
 """How a prompt describes each style: the one that is asked for, and no other."""
 

@@ -52,3 +52,25 @@ def test_a_page_without_an_answer_speaks_of_none(state, ended):
     assert "How far it came" in page
     assert ("No path has answered the question." in page) is (ended == "rejected")
     assert ("After 1 LM call and 1.2 seconds." in page) is (state == "stopped" and ended == "rejected")
+
+
+def test_a_page_shows_each_item_of_a_list_and_where_it_comes_from():
+    passage = Passage(id="p", title="Ada Hale", text="The friends of Ada Hale are Jo Rey and Mo Tan.")
+    tree, last = ReasoningTree(question="Who are the friends of Ada Hale?"), None
+    for name in ("Jo Rey", "Mo Tan"):
+        found = {"source": "completed", "passage": passage, "support": passage.text}
+        last = tree.grow(last, query=f"A friend of Ada Hale is {name}.", answer=name, **found)
+    said = {"answer": "Jo Rey; Mo Tan", "answers": ("Jo Rey", "Mo Tan"), "references": (passage,)}
+    page = answer_page(Record(id="1", question=tree.question, tree=tree, **said), simulated=False)
+    assert '<ul class="short"><li>Jo Rey</li><li>Mo Tan</li></ul>' in page
+    assert page.count('<span class="tag">an answer</span>') == 2
+
+
+def test_a_page_says_that_the_passages_do_not_tell_it_and_what_came_nearest():
+    passage = Passage(id="p", title="Ada Hale", text="Ada Hale was a sailor.")
+    tree = ReasoningTree(question="Who is the sister of Ada Hale?")
+    tree.grow(None, query=tree.question, source="query", found=(passage,))
+    page = answer_page(Record(id="1", question=tree.question, tree=tree, nearest="Mo Tan"), simulated=False)
+    assert page.count("The passages found do not tell this") == 1
+    assert "What came nearest: Mo Tan." in page
+    assert "No answer found" not in page

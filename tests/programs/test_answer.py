@@ -3,7 +3,6 @@
 import dspy
 import pytest
 from parrot import RIGHT, Parrot
-
 from pydantic import BaseModel
 
 from questree import stream

@@ -12,6 +12,7 @@ from tiny_world import RIVER
 
 from questree.programs import build
 from questree.programs.program import answered
+from questree.retrieval import Passage
 from questree.simulate.prompt import read_prompt
 
 TOKEN = "a-token-that-is-long-enough"
@@ -62,6 +63,26 @@ def test_a_client_is_told_where_no_answer_was_found(make_service, connect):
     silent.reason = lambda tree, answer_style: answered(tree, "null", "", [])
     whole = connect(service).chat.completions.create(model="silent", messages=ASKED)
     assert whole.choices[0].message.content == "No answer found."
+
+
+def test_a_client_is_told_each_item_and_what_came_nearest(make_service, connect):
+    service = make_service()
+    service.programs["lists"] = lists = build("direct", {"abstain": "unsupported"})
+    ada = Passage(id="1", title="Ada Hale", text="Her friend is Jo Rey.")
+
+    def reason(tree, style):
+        tree.grow(None, query="q", source="query", found=(ada,))
+        return answered(tree, "Jo Rey; Mo Tan" if style == "list" else "Mo Tan", "", [ada])
+
+    lists.reason = reason
+    client, how = connect(service), {"model": "lists", "messages": ASKED}
+    said = client.chat.completions.create(**how, extra_body={"answer_style": "list"}).choices[0].message
+    assert (said.answer, said.answers, said.content) == ("Jo Rey", ["Jo Rey"], "Not in a passage: Mo Tan.")
+    *_, told, _ = client.chat.completions.create(**how, stream=True, extra_body={"answer_style": "list"})
+    assert told.choices[0].delta.answers == ["Jo Rey"]
+    whole = client.responses.create(model="lists", input=ASKED)
+    assert (whole.answer, whole.answers) == ("", [])
+    assert whole.output_text == "The passages found do not tell this. What came nearest: Mo Tan."
 
 
 def test_responses_tell_the_same_as_chat_completions(client):
