@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ..common.text import dollars
 from ..lm.spent import Spent, total
-from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stand_among
+from ..metrics import Interval, declined, declined_rates, mcnemar, mean_interval, paired_interval, stand_among
 from ..metrics.found_passages import normalise_title, passage_names
 from ..programs.basis import is_closed
 from .records import Record
@@ -79,6 +79,15 @@ class Evaluation:
         cited = [max(record.retrieval.get(f"{by}chain cited", 0.0) for by in ("", "title ")) for record in known]
         scores = [record.scores.get(self.metric, 0.0) * whole for record, whole in zip(known, cited, strict=True)]
         return mean_interval(scores, seed=self.seed) if scores else None
+
+    @cached_property
+    def rates(self) -> dict[str, Interval]:
+        """Return how many questions without an answer were declined, and how many with one were not, by name.
+
+        Nothing where all questions have an answer, or none has.
+        """
+        asked = [(bool(record.gold_answers), declined(record)) for record in self.records]
+        return declined_rates(asked) if len({told for told, _ in asked}) > 1 else {}
 
     @property
     def others(self) -> dict[str, Interval]:
@@ -154,6 +163,7 @@ class Evaluation:
             **{"score": self.score.mean, "score_low": self.score.low, "score_high": self.score.high},
             **{"grounded": self.grounded.mean, "questions": self.n},
             **({"answered": self.answered.mean} if self.answered else {}),
+            **{name.replace(" ", "_"): rate.mean for name, rate in self.rates.items()},
             **({"chain_cited": self.chain_cited.mean} if self.chain_cited else {}),
             "failures": sum(self.failures.values()),
             **{name: getattr(spent, own) for name, own in counts.items()},
@@ -169,7 +179,7 @@ class Evaluation:
 
     def as_json(self, **facts: Any) -> str:
         """Return every figure under the name that it has here, after these facts about the run."""
-        scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered")
+        scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered", "rates")
         more = ("failures", "retrieval", "spent", "paid", "seconds", "rounds")
         content = facts | {name: getattr(self, name) for name in (*scores, *more)}
         return to_json(content | {"sources": self.sources}, indent=2).decode()
@@ -181,7 +191,8 @@ class Evaluation:
     def __str__(self) -> str:
         failed = "".join(f", {count} failed ({cause})" for cause, count in self.failures.items())
         alone = f", {ANSWERED} {self.answered}" if failed and self.answered else ""
-        return f"{self.metric} {self.score}{failed}{alone}{', simulated' if self.simulated else ''}"
+        rates = "".join(f", {name} {rate}" for name, rate in self.rates.items())
+        return f"{self.metric} {self.score}{rates}{failed}{alone}{', simulated' if self.simulated else ''}"
 
 
 @dataclass(frozen=True)
