@@ -222,23 +222,30 @@ class Paired:
         return {**evaluations, "difference": asdict(self.difference), "p": self.p}
 
 
-def is_grounded(record: Record) -> bool:
-    """Return whether a cited passage says what decides an answer.
+def is_grounded(record: Record) -> float:
+    """Return whether a cited passage says what decides an answer; of a list, for which share of its items one does.
 
     Where the task tells its gold passages or their titles, a gold passage, or one of the same article, must name the
     answer: others may name it and not say that it is the answer. How sure the LM is does not count. Elsewhere passages
     must decide the answer (`questree.programs.basis`), and a cited one must name it. A yes, a no, a label and a
-    paragraph stand in no passage word for word: there passages must decide it, and any of those will do.
+    paragraph stand in no passage word for word: there passages must decide it, and any of those will do. That there is
+    no answer, rightly, needs no passage.
     """
+    if declined(record) and not record.gold_answers:
+        return True
+    listed = record.answers if record.answer_style == "list" else ()
     by_passages = record.rests_on == "passages"
     passages, titles = set(record.gold_passages), set(map(normalise_title, record.gold_titles))
-    cited = list(record.references) if by_passages else []
+    cited = list(record.references) if by_passages or listed else []
     if passages or titles:
         named = zip(record.references, passage_names(record.references, passages), strict=True)
         cited = [one for one, name in named if name in passages or normalise_title(one.title) in titles]
+    texts = [f"{one.title} {one.text}" for one in cited]
+    if listed:
+        return fmean(stand_among(texts, one) for one in listed)
     if not record.answer or is_closed(record.answer):
         return by_passages and bool(cited)
-    return stand_among([f"{one.title} {one.text}" for one in cited], record.answer)
+    return stand_among(texts, record.answer)
 
 
 def cost_of(spent: Spent) -> str:
