@@ -44,7 +44,7 @@ def print_comparison(comparison: Comparison, *, details: bool = False) -> None:
     """Print a line for each program: its score and what it cost; with details every figure."""
     from ..evaluation.evaluation import FAILURES
 
-    main = {"program", comparison.metric, "grounded", "p", "failed", "LM calls", "cost"}
+    main = {"program", comparison.metric, "grounded", "declined", "not declined", "p", "failed", "LM calls", "cost"}
     lines = [
         {name: cell for name, cell in line.items() if details or name in main or name.startswith("difference")}
         for line in comparison.table.lines
