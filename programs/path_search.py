@@ -115,9 +115,9 @@ class Reviewing(Program):
             if ours:
                 left = distinct([left, rejected_on_topic(tree)]) or rejected_passages(tree)
             passages = passages_within(left, settings.evidence_tokens)
-        several = answer_style == "list" and bool(read)
+        several = answer_style == "list" and bool(pool)
         alone = ours and settings.fusion == "evidence" and (several or len(pool) == 1) and answer_style != "long"
-        piece = united(read) if several else pool[0] if pool else None
+        piece = united(pool) if several else pool[0] if pool else None
         cited = (told_by(piece, tree.question) if piece and alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )

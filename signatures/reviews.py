@@ -9,8 +9,8 @@ from .answers import QuestionInputs, answer_field, passages_field, question_fiel
 from .roles import made_of
 
 PROVEN_ITEMS = (
-    "every answer that these passages prove, with semicolons between them: full names, dates, numbers or other short "
-    "phrases. Other ways may find the rest; where another one needs a further fact, ask for it all the same"
+    "every answer that these passages prove, also while a fact for others is missing: full names, dates, numbers or "
+    "other short phrases, with semicolons between them"
 )
 """The form of the answer of one path of several, where the question has several answers."""
 

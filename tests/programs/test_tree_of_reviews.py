@@ -524,6 +524,7 @@ def test_of_a_list_every_path_is_reviewed_and_what_they_prove_is_told_together_w
     )
     prediction, *_ = ran = ask_best(reply, {Q: "AXBC"}, style="list")
     assert ran.calls == ["facts(A)", "facts(X)", "facts(B)", "facts(C)"]
+    assert ask_best(reply, {Q: "AXBC"}, style="list", evidence_tokens=1).prediction.answers == prediction.answers
     assert sorted(prediction.answers) == ["text of A", "text of B", "text of C"]
     told = "A is text of A [1]. B is text of B [2]. C is text of C [3]."
     assert prediction.final_content == f"{told} So the answer is {prediction.answer}."
