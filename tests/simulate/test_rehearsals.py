@@ -8,8 +8,7 @@ import pytest
 from tiny_world import BLANK, QUESTIONS, TitleRetriever
 
 from questree.data import MINI_CORPUS, Question, load_task
-from questree.metrics import cover_exact_match
-from questree.metrics.lists import list_scores
+from questree.metrics import cover_exact_match, list_scores
 from questree.programs import PROGRAMS, Program, build
 from questree.retrieval import BM25Retriever, Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
