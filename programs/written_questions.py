@@ -26,7 +26,8 @@ from ..signatures.written_questions import (
     WriteQuestion,
     WrittenStep,
 )
-from .evidence_chain import EvidenceChain, EvidenceChainSettings
+from .answer import settle_answer
+from .evidence_chain import EvidenceChain
 from .modules.step_module import StepModule
 from .program import Program, answered
 from .references import distinct, first_of, numbered
@@ -90,7 +91,7 @@ class QuestionChecks(StepModule):
     def __init__(self, retriever: Retriever | None):
         super().__init__()
         self.memory, self.single = dspy.Predict(AnswerFromMemory), dspy.Predict(JudgePassage)
-        self.finder = EvidenceChain(retriever, EvidenceChainSettings(abstain="unsure"))
+        self.finder = EvidenceChain(retriever)
 
     def forward(self, written: WrittenQuestion) -> str:
         """Return the first fault; empty if there is none."""
@@ -106,6 +107,7 @@ class QuestionChecks(StepModule):
                 if holds and call(self.single, passages=numbered([passage]), **given).suffices:
                     return "one passage is enough"
         found = self.finder.reason(ReasoningTree(question=asked.question), asked.answer_style)
+        settle_answer(found, asked.answer_style, "unsure")
         return "" if is_right(asked, found, trace=[]) else "no program finds the answer"
 
 
