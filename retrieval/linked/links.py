@@ -16,7 +16,7 @@ from ...common.text import words_in
 from ..bm25 import BM25Retriever, stop_words, tokenized
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
-from .names import HEAD, marks_of, named_titles, names_in, title_hash, title_words, word_hash
+from .names import HEAD, called, marks_of, named_titles, names_in, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000  # passages that a name joins, and that a title is borne by or named in: more would slow a search
@@ -49,7 +49,7 @@ class Links:
         Where links of the first of them are given, only those of these are read again that may name a new title.
         """
         passages, count = words.passages, len(words.passages)
-        known = ((title_hash(one.title), word_hash(one.id)) for one in map(passages.__getitem__, range(count)))
+        known = ((title_hash(called(one)), word_hash(one.id)) for one in map(passages.__getitem__, range(count)))
         hashes, ids = np.fromiter(known, np.dtype((np.uint64, 2)), count).T
         titles, order = np.unique(hashes[hashes > 0]), np.argsort(ids, kind="stable")
         title_of, again = places_in(titles, hashes).astype(np.int32), _to_read(before, words)
@@ -115,7 +115,7 @@ def _to_read(before: Links | None, words: BM25Retriever) -> Array:
     if before is None:
         return np.arange(len(words.passages))
     found = [np.arange(len(before.title_of), len(words.passages))]
-    for title in {words.passages[place].title for place in found[0].tolist()}:
+    for title in {called(words.passages[place]) for place in found[0].tolist()}:
         told = np.array([title_hash(title)], np.uint64)
         if told[0] and places_in(before.titles, told)[0] < 0:
             lists = sorted((places for places, _ in words.postings(" ".join(title_words(title))).values()), key=len)
@@ -129,7 +129,7 @@ def _read(words: BM25Retriever, places: Array, titles: Array, report: Report) ->
     for first in range(0, max(len(places), 1), _TOGETHER):
         some = places[first : first + _TOGETHER]
         those = [words.passages[place] for place in some.tolist()]
-        titled = tokenized([" ".join(title_words(one.title)) for one in those], words.settings)
+        titled = tokenized([" ".join(title_words(called(one))) for one in those], words.settings)
         heads = [[word for word in dict.fromkeys(found) if word not in stop_words()] for found in titled]
         names = [names_in(f"{one.title}. {one.text}") for one in those]
         source, target = named_titles([words_in(one.text) for one in those], titles, marks)

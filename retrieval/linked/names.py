@@ -14,6 +14,7 @@ import regex
 from ...common.text import words_in
 from ..bm25 import stop_words
 from ..lists import Array, places_in
+from ..passage import Passage
 
 LONGEST = 7  # words of a title that is looked for in texts
 HEAD = (1 << 31) - 1  # bits by which a word of a title is known
@@ -21,6 +22,9 @@ _MARKS, _FACTOR, _BITS = 1 << 24, 0x9E3779B97F4A7C15, (1 << 64) - 1
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
 _SPAN = regex.compile(rf"\p{{Lu}}[\w'’\-]*\.?(?: (?:{_JOINING} ){{0,2}}[\p{{Lu}}\d][\w'’\-]*\.?)*")
+_SUBJECT = regex.compile(  # what a first sentence names before "is", brackets or a comma
+    r"(?:(?:The|An?) )?(\p{Lu}[^.;:()]{0,60}?[\p{Lu}\d][\w'’\-]*|\p{Lu}[\w'’\-]+)(?= \(|,? (?:is|was|are|were) |, )"
+)
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(rf"\b(?:(\d{{1,2}}) ({_MONTH})|({_MONTH}) (\d{{1,2}})),? (\d{{4}})\b")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
@@ -40,6 +44,13 @@ def phrase_hash(words: Iterable[str]) -> int:
 def title_words(title: str) -> list[str]:
     """Return the words by which a text would name a title: without what stands in brackets behind it."""
     return words_in(_IN_BRACKETS.sub("", title) or title)
+
+
+def called(passage: Passage) -> str:
+    """Return what other texts call a passage: its title's last part, or else what its text begins by naming."""
+    if passage.title:
+        return passage.title.rsplit(" › ", 1)[-1]
+    return found[1] if (found := _SUBJECT.match(passage.text)) else ""
 
 
 def title_hash(title: str) -> int:

@@ -114,6 +114,23 @@ def test_names_that_two_texts_share(text, other):
     assert not names.names_in("The house of Lords. It is 東京") & names.names_in("the end of the day. He said It: 東京")
 
 
+@pytest.mark.parametrize(
+    ("title", "text", "called"),
+    [
+        ("", "The Magic Flute (1791) is an opera.", "Magic Flute"),
+        ("", "Kiss and Tell is a film.", "Kiss and Tell"),
+        ("", "Arvik, a town on the coast, was burnt.", "Arvik"),
+        ("", "Form B 12 was replaced.", "Form B 12"),
+        ("", "The old building was sold to Mara Holm.", ""),
+        ("", "nothing is named here.", ""),
+        ("Handbook › Leave › Parental leave", "Ask Mara Holm is what it says.", "Parental leave"),
+        ("Leave", "Arvik is a town.", "Leave"),
+    ],
+)
+def test_what_other_texts_call_a_passage(title, text, called):
+    assert names.called(Passage(id="1", title=title, text=text)) == called
+
+
 MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijklmnopqrst"]
 
 
@@ -121,6 +138,8 @@ MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijk
     ("texts", "named"),
     [
         ([("Amber", "Near Cold Bay."), ("Cold Bay", "cold bay, Amber")], [{"Cold Bay"}, {"Amber"}]),
+        ([("", "Cold Bay is a town."), ("", "He lives in Cold Bay.")], [set(), {""}]),
+        ([("Terms › Leave day", "A day."), ("", "A leave day is paid.")], [set(), {"Terms › Leave day"}]),
         ([("Berland (country)", "A country."), ("", "Berland has no title.")], [set(), {"Berland (country)"}]),
         ([("東京都", "日本の首都"), ("歴史", "東京都の歴史。")], [set(), {"東京都"}]),
         ([("中國 (日本)", "一個國家"), ("河流", "中國的河流")], [set(), {"中國 (日本)"}]),
@@ -214,12 +233,14 @@ def test_links_that_are_there_are_used_without_writing(folder, tmp_path, monkeyp
     assert {path: path.stat().st_mtime_ns for place in (tmp_path, folder.parent) for path in place.rglob("*")} == there
 
 
+@pytest.mark.parametrize("titled", [True, False])
 @pytest.mark.parametrize("cut", [1, 9, 15, len(world()) - 1])
-def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut):
+def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut, titled):
     long = Passage(
         id="long", title="Region A Birds", text="In Arvik there was Amber Tide of Region A."
     )  # a longer title
     passages = [*world()[::-1], long]
+    passages = passages if titled else [one.model_copy(update={"title": ""}) for one in passages]
     whole, added = tmp_path / "whole", tmp_path / "added"
     build_index(passages, whole, kind="linked")
     build_index(passages[:-cut], added, kind="linked")
