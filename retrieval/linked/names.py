@@ -46,11 +46,10 @@ def title_words(title: str) -> list[str]:
     return words_in(_IN_BRACKETS.sub("", title) or title)
 
 
-def called(passage: Passage) -> str:
-    """Return what other texts call a passage: its title's last part, or else what its text begins by naming."""
-    if passage.title:
-        return passage.title.rsplit(" › ", 1)[-1]
-    return found[1] if (found := _SUBJECT.match(passage.text)) else ""
+def called(passage: Passage, bare: bool) -> str:
+    """Return what other texts call a passage: its title's last part; of a bare corpus, what its text names first."""
+    found = _SUBJECT.match(passage.text) if bare and not passage.title else None
+    return found[1] if found else passage.title.rsplit(" › ", 1)[-1]
 
 
 def title_hash(title: str) -> int:
@@ -64,8 +63,7 @@ def title_hash(title: str) -> int:
 def names_in(text: str) -> set[int]:
     """Return the names in a text: spans of capitalised words, each two neighbours in longer ones, dates and years."""
     found = {phrase_hash([month or other, day or date, year]) for day, month, other, date, year in _DATE.findall(text)}
-    found.update(map(word_hash, _YEAR.findall(text)))
-    return found.union(*map(names_in_span, _SPAN.findall(text)))
+    return found.union(map(word_hash, _YEAR.findall(text)), *map(names_in_span, _SPAN.findall(text)))
 
 
 @lru_cache(1 << 18)

@@ -128,7 +128,7 @@ def test_names_that_two_texts_share(text, other):
     ],
 )
 def test_what_other_texts_call_a_passage(title, text, called):
-    assert names.called(Passage(id="1", title=title, text=text)) == called
+    assert names.called(Passage(id="1", title=title, text=text), bare=True) == called
 
 
 MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijklmnopqrst"]
@@ -139,6 +139,7 @@ MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijk
     [
         ([("Amber", "Near Cold Bay."), ("Cold Bay", "cold bay, Amber")], [{"Cold Bay"}, {"Amber"}]),
         ([("", "Cold Bay is a town."), ("", "He lives in Cold Bay.")], [set(), {""}]),
+        ([("", "Cold Bay is a town."), ("Harbour", "He lives in Cold Bay.")], [set(), set()]),  # others have titles
         ([("Terms › Leave day", "A day."), ("", "A leave day is paid.")], [set(), {"Terms › Leave day"}]),
         ([("Berland (country)", "A country."), ("", "Berland has no title.")], [set(), {"Berland (country)"}]),
         ([("東京都", "日本の首都"), ("歴史", "東京都の歴史。")], [set(), {"東京都"}]),
@@ -251,6 +252,14 @@ def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut, title
     (made,), (grown,) = (sorted(folder.glob("version-*/links")) for folder in (whole, added))
     assert all(file.read_bytes() == (grown / file.name).read_bytes() for file in made.iterdir())
     assert load_index(added)(QUESTION, k=9) == load_index(whole)(QUESTION, k=9)
+
+
+def test_the_first_title_ends_the_links_by_first_names():
+    texts = [("", "Cold Bay is a town."), ("", "He lives in Cold Bay."), ("Mara Holm", "She likes boats.")]
+    passages = [Passage(id=text, title=title, text=text) for title, text in texts]
+    before, words = Links.of_passages(BM25Retriever.from_passages(passages[:2])), BM25Retriever.from_passages(passages)
+    assert len(before.links.items) == 1
+    assert len(Links.of_passages(words, before=before).links.items) == 0
 
 
 def test_an_old_passage_is_linked_to_a_title_that_comes_later():
