@@ -27,7 +27,7 @@ from questree.retrieval.indexes.contents import canonical
 from questree.retrieval.linked import links, names, pool
 from questree.retrieval.linked import retriever as linked_retriever
 from questree.retrieval.linked.calibration import calibrate, cases_of
-from questree.retrieval.linked.choice import Choice, Trees
+from questree.retrieval.linked.choice import Choice, Trees, with_alike
 from questree.retrieval.linked.links import Links
 from questree.retrieval.linked.retriever import linked, links_folder, make_links, up_to_date
 from questree.retrieval.lists import Lists
@@ -374,3 +374,26 @@ def test_a_build_that_was_interrupted_goes_on(retriever, tmp_path):
         load_index(tmp_path / "world")
     again = load_index(build_index(world(), tmp_path / "world", kind="linked"))
     assert (again.fingerprint, again(QUESTION, k=5)) == (retriever.fingerprint, retriever(QUESTION, k=5))
+
+
+class _Asked:
+    """A question of a common and a telling word; the passages 0, 8 and 9 hold the telling one."""
+
+    idf = np.array([1.0, 4.0])
+
+    def weights(self, positions):
+        return np.array([[1.0, place in (0, 8, 9)] for place in positions])
+
+
+@pytest.mark.parametrize(
+    ("ranking", "order"),
+    [
+        (np.array([0, 9, 8, 1]), [0, 1, 2, 3, 4, 8, 9, 5, 6, 7]),
+        (np.array([1, 0, 9, 8]), [0, 1, 2, 3, 4, 8, 9, 5, 6, 7]),  # the best holds what all hold
+        (np.array([0, 1, 2, 3]), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),  # by words nothing is like the best
+    ],
+)
+def test_what_holds_the_telling_words_of_the_best_comes_after_the_first_five(ranking, order):
+    positions, scores = with_alike(_Asked(), ranking, np.arange(10), np.arange(10.0, 0, -1))
+    assert positions.tolist() == order
+    assert sorted(scores, reverse=True) == scores.tolist()
