@@ -111,10 +111,12 @@ def best_first(positions: Array, scores: Array, found: Array, first: Array) -> t
 
 
 def with_alike(question: QuestionTerms, ranking: Array, positions: Array, scores: Array) -> tuple[Array, Array]:
-    """Return the same; after the first five come those that hold the telling words of the best by words.
+    """Return the same; for a question that names no title, those with the telling words of the best by words are sixth.
 
     Of several people of one profession each may be asked for; what the links of one of them bring comes later.
     """
+    if len(question.titles):
+        return positions, scores
     near = np.sort(ranking[:_NEAR])
     held = question.weights(near) > 0
     told = held[near == ranking[0]] * question.idf

@@ -379,7 +379,7 @@ def test_a_build_that_was_interrupted_goes_on(retriever, tmp_path):
 class _Asked:
     """A question of a common and a telling word; the passages 0, 8 and 9 hold the telling one."""
 
-    idf = np.array([1.0, 4.0])
+    idf, titles = np.array([1.0, 4.0]), ()
 
     def weights(self, positions):
         return np.array([[1.0, place in (0, 8, 9)] for place in positions])
@@ -397,3 +397,9 @@ def test_what_holds_the_telling_words_of_the_best_comes_after_the_first_five(ran
     positions, scores = with_alike(_Asked(), ranking, np.arange(10), np.arange(10.0, 0, -1))
     assert positions.tolist() == order
     assert sorted(scores, reverse=True) == scores.tolist()
+
+
+def test_a_question_that_names_a_title_asks_for_no_other_like_it(monkeypatch):
+    monkeypatch.setattr(_Asked, "titles", (1,))
+    positions, _ = with_alike(_Asked(), np.array([0, 9, 8, 1]), np.arange(10), np.arange(10.0, 0, -1))
+    assert positions.tolist() == list(range(10))
