@@ -176,9 +176,12 @@ class Experiment(Parts):
             return scores
         from .evaluation.lm_judge import LMJudge
 
-        address = self.settings.api_base if judge == self.settings.lm else None
-        asked = self.settings.model_copy(update={"lm": judge, "api_base": address, "temperature": 0.0})
-        return [*scores, LMJudge(Parts(asked).lm)]
+        return [*scores, LMJudge(self.other_lm(judge))]
+
+    def other_lm(self, name: str) -> dspy.LM:
+        """Return an LM that judges or checks, greedily; the address of ``--lm`` is only its own."""
+        address = self.settings.api_base if name == self.settings.lm else None
+        return Parts(self.settings.model_copy(update={"lm": name, "api_base": address, "temperature": 0.0})).lm
 
     @contextmanager
     def asking(self) -> Iterator[dict[str, Any]]:

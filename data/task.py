@@ -118,6 +118,7 @@ class Question(_Frozen):
         answers_are_regex: the answers are regular expressions (TREC).
         position: its row in the published split, from 1; None if that is not known.
         paragraphs: handed out with the question; may be empty.
+        written_by: the LM that wrote it (`questree questions`).
     """
 
     id: Text
@@ -135,6 +136,7 @@ class Question(_Frozen):
     split: Split
     position: int | None = Field(default=None, ge=1)
     paragraphs: tuple[Paragraph, ...] = ()
+    written_by: str | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -216,6 +218,7 @@ class Question(_Frozen):
             gold_titles=list(self.gold_titles),
             **({"gold_passages": list(gold)} if gold else {}),
             **({"gold_sentences": told} if told else {}),
+            **({"written_by": self.written_by} if self.written_by else {}),
             annotated_steps=[step.in_words().model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 

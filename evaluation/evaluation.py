@@ -17,11 +17,14 @@ from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stand_a
 from ..metrics.found_passages import normalise_title, passage_names
 from ..programs.basis import is_closed
 from .records import Record
+from .tables import SIMULATED
 
 FAILURES = "In every score a failed question counts as wrong; the score of the answered ones alone stands beside it."
 """What a failed question is worth."""
 ANSWERED = "answered alone"
 """The name of the score over the questions that did not fail."""
+SELF_WRITTEN = "some questions were written by the LM that answers: they may suit it better than others"
+"""What is said of such scores wherever they are printed."""
 _PAID = {"tokens_in", "tokens_out", "cost"}
 
 
@@ -79,6 +82,12 @@ class Evaluation:
         cited = [max(record.retrieval.get(f"{by}chain cited", 0.0) for by in ("", "title ")) for record in known]
         scores = [record.scores.get(self.metric, 0.0) * whole for record, whole in zip(known, cited, strict=True)]
         return mean_interval(scores, seed=self.seed) if scores else None
+
+    @property
+    def warning(self) -> str:
+        """Return what to say above the scores: who answered, and whether the same LM wrote some of the questions."""
+        own = any(record.self_written for record in self.records)
+        return "; ".join([SIMULATED] * self.simulated + [SELF_WRITTEN] * own)
 
     @property
     def others(self) -> dict[str, Interval]:
@@ -170,7 +179,7 @@ class Evaluation:
     def as_json(self, **facts: Any) -> str:
         """Return every figure under the name that it has here, after these facts about the run."""
         scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered")
-        more = ("failures", "retrieval", "spent", "paid", "seconds", "rounds")
+        more = ("warning", "failures", "retrieval", "spent", "paid", "seconds", "rounds")
         content = facts | {name: getattr(self, name) for name in (*scores, *more)}
         return to_json(content | {"sources": self.sources}, indent=2).decode()
 
@@ -181,7 +190,8 @@ class Evaluation:
     def __str__(self) -> str:
         failed = "".join(f", {count} failed ({cause})" for cause, count in self.failures.items())
         alone = f", {ANSWERED} {self.answered}" if failed and self.answered else ""
-        return f"{self.metric} {self.score}{failed}{alone}{', simulated' if self.simulated else ''}"
+        said = self.warning.replace(SIMULATED, "simulated")
+        return f"{self.metric} {self.score}{failed}{alone}{f', {said}' if said else ''}"
 
 
 @dataclass(frozen=True)

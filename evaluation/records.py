@@ -57,6 +57,7 @@ class Record(Answered):
         trace: where its MLflow trace stands in MLflow's pages, of whichever store: ``experiments/…/traces/…``; empty
             if it was not traced.
         kind: the data set's own type of question.
+        self_written: whether the LM that was asked wrote the question.
         extras: the further fields of the program's prediction, as JSON.
     """
 
@@ -83,6 +84,7 @@ class Record(Answered):
     trace: str = Field(default="", pattern=r"^(experiments/[\w-]+/traces/[\w:./-]+)?$")
     kind: str | None = None
     hops: int | None = None
+    self_written: bool = False
     extras: dict[str, Any] = Field(default_factory=dict)
 
     @property

@@ -18,7 +18,7 @@ MADE = re.compile(r"\b(?:indexes|readers|runs|site|duplicates)/[\w-]+|\b[\w-]+\.
 RUN = {
     *("README", "attacks", "audit", "capsules", "citations", "comparing", "compiling", "evidence-chain", "papers"),
     *("language-models", "lists-and-absence", "mlflow", "readers", "retrievers", "run-file", "serving"),
-    *("your-own-code", "your-own-data", "your-own-service"),
+    *("your-own-code", "your-own-data", "your-own-questions", "your-own-service"),
 }
 GUIDES = [page for page in PAGES if page.stem in RUN and page != DOCS / "README.md"]
 

@@ -25,10 +25,10 @@ from .screen import Screen, echo
 _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
     "Ask": ("demo", "mcp", "prompts"),
-    "Build": (*("fetch", "serve-retriever", "calibrate-reader", "calibrate-links"),),
+    "Build": (*("fetch", "questions", "serve-retriever", "calibrate-reader", "calibrate-links"),),
     "Measure": ("evaluate", "audit", "attack", "analyse"),
     "Share": ("export", "pack", "replay"),
-    "Tools": ("list", "ui", "simulate"),
+    "Tools": ("check", "list", "ui", "simulate"),
 }
 COMMANDS = {command: panel for panel, commands in _PANELS.items() for command in commands}
 """Each is a function, or an ``app`` of several, in the file of its name; with its panel in the help."""

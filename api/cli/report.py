@@ -28,7 +28,7 @@ def evaluation_table(evaluations: Mapping[str, Evaluation], *, details: bool = F
         for name in {name: None for one in figures.values() for name in one}
     ]
     columns = {head: dict[str, Any]() for head in ("", *evaluations, *(["what it is"] if details else []))}
-    return table_of(lines, columns, any(evaluation.simulated for evaluation in evaluations.values()))
+    return table_of(lines, columns, max((one.warning for one in evaluations.values()), key=len))
 
 
 def print_evaluations(evaluations: Mapping[str, Evaluation], *, details: bool = False) -> None:
@@ -48,9 +48,9 @@ def print_comparison(comparison: Comparison, *, details: bool = False) -> None:
         {name: cell for name, cell in line.items() if details or name in main or name.startswith("difference")}
         for line in comparison.table.lines
     ]
-    print_figures(lines, simulated=comparison.simulated)
+    print_figures(lines, simulated=comparison.warning)
     if details:
-        print_figures(comparison.table.details, simulated=comparison.simulated)
+        print_figures(comparison.table.details, simulated=comparison.warning)
         for name in [name for line in (lines[0], comparison.table.details[0]) for name in line if name != "program"]:
             echo(f"{name}: {_explained(name)}")
         echo(FAILURES)

@@ -68,7 +68,7 @@ def waiting(what: str) -> AbstractContextManager[object]:
     return Screen(stderr=True).status(f"{what} …")
 
 
-def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool = False) -> None:
+def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool | str = False) -> None:
     """Print texts by heading, one line for each; in several tables where the screen is too narrow for one."""
     console = Screen()
     widths = {heading: max(map(len, _unbroken(heading, lines))) for heading in lines[0]}
@@ -80,18 +80,18 @@ def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool = False
 
 
 def table_of(
-    lines: Sequence[Mapping[str, str]], columns: Mapping[str, Mapping[str, Any]], simulated: bool = False, **style: Any
+    lines: Sequence[Mapping[str, str]], columns: Mapping[str, Any], simulated: bool | str = False, **style: Any
 ) -> Any:
     """Return a table of texts by heading; its title says so where an LM was simulated.
 
     Args:
-        simulated: whether the figures are a simulated LM's.
+        simulated: whether the figures are a simulated LM's; or what is said of them above the table.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=SIMULATED if simulated else None, box=SIMPLE_HEAD, **style)
+    table = Table(title=SIMULATED if simulated is True else simulated or None, box=SIMPLE_HEAD, **style)
     for heading, column in columns.items():
         table.add_column(heading, **{"overflow": "fold", **column})
     for line in lines:

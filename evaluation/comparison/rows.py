@@ -10,7 +10,7 @@ from typing import Any
 
 from ...common.text import in_page
 from ...metrics import Interval, holm
-from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, of_how_many
+from ..evaluation import ANSWERED, FAILURES, SELF_WRITTEN, Evaluation, cost_of, of_how_many
 from ..records import Record
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
@@ -48,6 +48,11 @@ class Comparison:
         """Return whether any of it was made with the simulated LM."""
         return any(evaluation.simulated for evaluation in self.evaluations.values())
 
+    @property
+    def warning(self) -> str:
+        """Return what to say above the scores of all of them."""
+        return max((one.warning for one in self.evaluations.values()), key=len)
+
     def difference(self, name: str) -> Interval:
         """Return by how much ``name`` scores more than the first, question by question, with its 95% interval."""
         return self.evaluations[name].less(self._first)
@@ -84,7 +89,7 @@ class Comparison:
         return Table(
             title=self.title,
             facts=[f"{what}: {fact}" for what, fact in facts.items() if fact],
-            note=note,
+            note=f"{SELF_WRITTEN[0].upper()}{SELF_WRITTEN[1:]}. {note}" if SELF_WRITTEN in self.warning else note,
             lines=[self._line(name) for name in self.evaluations],
             details=[self._details(name) for name in self.evaluations],
             numbers=[self._numbers(name) for name in self.evaluations],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..asked import Asked
 from ..prompt import Prompt, Values
-from . import answers, chain_of_query, evidence, knowledge, shapes
+from . import answers, chain_of_query, evidence, knowledge, shapes, written_questions
 
 
 class Skill(NamedTuple):
@@ -43,6 +43,9 @@ SKILLS = [
     Skill("question passages", "evidence searches sure", evidence.read_evidence),
     Skill("question proposed_answer", "lacking follows", evidence.confirm_answer),
     Skill("question", "steps_planned", evidence.plan_lookups),
+    Skill("passages asks_for", "written_question steps answers", written_questions.write_question),
+    Skill("question passages proposed_answer", "suffices", written_questions.judge_passage),
+    Skill("question", "remembered", lambda asked: {"remembered": asked.mind.believes(asked.words)}),
     Skill("lookups passages", "looked_up", evidence.answer_lookups),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
     Skill("question passages", "kept", knowledge.filter_knowledge),

@@ -1,0 +1,55 @@
+"""questree questions"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from ..evaluation.own_questions import QuestionShares
+from ..settings import RunSettings
+from .screen import echo, print_figures
+
+
+def questions(
+    settings: Annotated[RunSettings, "- split limit leave_out PARTS CODE TRACKING CLUSTER out"],
+    shares: QuestionShares,
+    index: str,
+    out: Annotated[Path, typer.Option()],
+    count: Annotated[int, typer.Option(min=1)] = 80,
+    checked_by: str | None = None,
+) -> None:
+    """Write questions of your own corpus, with answers, steps and passages, and keep those that pass all checks.
+
+    The others lie beside the file, each with the reason (NAME.dropped.jsonl). The same command goes on where it was
+    interrupted.
+
+    Args:
+        index: Folder of an index; its links are made, if it has none.
+        out: File of questions to write, which is a task.
+        count: Questions to keep.
+        checked_by: Another LM that checks the questions, by its DSPy name. Default: the one that writes them.
+    """
+    from ..evaluation.identity import lms_facts, run_identity
+    from ..evaluation.own_questions import chains_of, dropped_file, kept, write_questions
+    from ..experiment import Experiment
+    from ..programs.written_questions import QuestionWriting
+    from ..retrieval import LinkedRetriever
+    from .progress import progress_bars
+
+    experiment = Experiment(settings.model_copy(update={"retriever": f"linked:{index.removeprefix('linked:')}"}))
+    retriever = cast("LinkedRetriever", experiment.retriever)
+    with progress_bars() as bars, experiment.asking() as how:
+        del how["tracking"]  # what is tracked are scores
+        writing = QuestionWriting(retriever)
+        if checked_by:
+            writing.checks.set_lm(experiment.other_lm(checked_by))
+        of = [run_identity(writing, task=""), shares.model_dump()]
+        folder, chains = experiment.folder("questions", index, of=of), chains_of(retriever, shares, settings.seed)
+        rows = write_questions(writing, chains, count, folder=folder, out=out, on_progress=bars.questions, **how)
+    counts = Counter(row.get("dropped", " kept") for row in rows)
+    figures = [{"questions": name.strip(), "": str(number)} for name, number in sorted(counts.items())]
+    print_figures(figures or [{"questions": "kept", "": "0"}], simulated=bool(lms_facts(writing)["simulated"]))
+    splits = Counter(str(row["split"]) for row in kept(rows))
+    told = ", ".join(f"{number} {split}" for split, number in sorted(splits.items()))
+    echo(f"{out}: {told or 'none'}; what was dropped, and why: {dropped_file(out)}")

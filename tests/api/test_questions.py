@@ -1,0 +1,65 @@
+"""questree questions and questree check."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from questree.cli import check
+
+
+def test_questions_are_written_and_their_task_can_be_evaluated(questree, index: Path) -> None:
+    made = questree(f"questions {index} --out own.jsonl --count 6 --list 0 --absent 0").done()
+    assert "simulated LM" in made.out
+    assert "kept" in made.out
+    assert "own.dropped.jsonl" in made.out
+    rows = [json.loads(line) for line in Path("own.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 6
+    scored = questree(f"evaluate evidence-chain --task own.jsonl --split train,dev,test --retriever {index} --json")
+    assert scored.json()["n"] == 6
+
+
+def test_another_lm_checks_the_questions(questree, index: Path) -> None:
+    questree(f"questions {index} --out own.jsonl --count 1 --checked-by openai/other --retries 0").done()
+    rows = [json.loads(line) for line in Path("own.dropped.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["checked_by"] for row in rows if "checked_by" in row} == {"openai/other"}
+    assert "failed: auth" in {row["dropped"] for row in rows}  # it has no key here; the one that writes needs none
+
+
+def test_check_shows_what_it_found_on_one_screen(questree, index: Path) -> None:
+    out = questree(f"check --retriever {index}").done().out
+    assert "WRONG" not in out
+    for told in ("simulated", "The Magic Flute", "1 calls until it could be read", "53 questions"):
+        assert told in " ".join(out.split())
+
+
+def test_check_ends_with_1_where_an_answer_stands_nowhere(questree, index: Path) -> None:
+    Path("own.jsonl").write_text(json.dumps({"question": "Who?", "answers": ["Zzyzx"], "split": "dev"}), "utf-8")
+    ran = questree(f"check --retriever {index} --task own.jsonl")
+    assert ran.code == 1
+    assert "WRONG task own: 1 questions; answers that do not stand in the corpus: 1" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize(("models", "code"), [(["gpt-4.1-mini"], 0), (["llama", "qwen"], 1), (None, 0)])
+def test_check_knows_whether_the_server_has_the_model(questree, index: Path, monkeypatch, models, code: int) -> None:
+    import httpx
+
+    def get(address: str, **_) -> httpx.Response:
+        asked = httpx.Request("GET", address)
+        assert address == "http://127.0.0.1:9/v1/models"
+        if models is None:
+            return httpx.Response(404, request=asked)
+        return httpx.Response(200, json={"data": [{"id": one} for one in models]}, request=asked)
+
+    monkeypatch.setattr(httpx, "get", get)
+    monkeypatch.setattr(check, "_asked", lambda *_: "Salzburg")
+    ran = questree(f"check --retriever {index} --lm openai/gpt-4.1-mini --api-base http://127.0.0.1:9/v1")
+    assert ran.code == code
+    assert ("which has llama, qwen" in " ".join(ran.out.split())) == bool(code)
+    assert "window of 1,047,576 tokens; $1.60" in " ".join(ran.out.split())
+
+
+def test_check_says_that_no_server_is_there(questree, index: Path) -> None:
+    ran = questree(f"check --retriever {index} --lm openai/m --api-base http://127.0.0.1:9/v1 --retries 0")
+    assert ran.code == 1
+    assert "WRONG reply" in " ".join(ran.out.split())

@@ -1,0 +1,134 @@
+"""Chains become a file of questions: splits share no passage, a budget stops it, and the same call goes on."""
+
+import json
+from itertools import islice, pairwise
+from pathlib import Path
+
+import dspy
+import pytest
+from lms import answering as answering
+
+from questree.data import MINI_CORPUS, load_task
+from questree.evaluation.evaluation import SELF_WRITTEN
+from questree.evaluation.own_questions import QuestionShares, chains_of, dropped_file, write_questions
+from questree.evaluation.run import evaluate
+from questree.evaluation.stored_runs import stored_runs
+from questree.lm.limits import OutOfBudgetError, RunPolicy
+from questree.metrics import metric
+from questree.programs import build
+from questree.programs.written_questions import Chain, QuestionWriting
+from questree.retrieval import LinkedRetriever, build_index, load_index
+from questree.simulate import simulated_lm
+
+ONE_HOP = QuestionShares(single=0, list=0, comparison=0, absent=0)
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> LinkedRetriever:
+    return load_index(build_index(MINI_CORPUS, tmp_path_factory.mktemp("index") / "linked", kind="linked"))
+
+
+@pytest.fixture
+def lm():
+    questions = [one for split in load_task("mini").questions.values() for one in split]
+    with dspy.context(lm=simulated_lm(questions), adapter=None):
+        yield
+
+
+def rows_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write(linked: LinkedRetriever, folder: Path, count: int = 6, seed: int = 0, **how) -> list[dict]:
+    chains, out = chains_of(linked, ONE_HOP, seed), folder / "own.jsonl"
+    return write_questions(QuestionWriting(linked), chains, count, folder=folder / "run", out=out, **how)
+
+
+def test_no_passage_is_in_two_splits_and_the_seed_tells_the_chains(linked) -> None:
+    chains = list(islice(chains_of(linked, QuestionShares(), 3), 150))
+    assert chains == list(islice(chains_of(linked, QuestionShares(), 3), 150))
+    assert chains != list(islice(chains_of(linked, QuestionShares(), 4), 150))
+    splits = {
+        split: {p.id for c in chains if c.split == split for p in c.passages} for split in ("train", "dev", "test")
+    }
+    assert all(splits.values())
+    assert sum(map(len, splits.values())) == len(set().union(*splits.values()))
+    assert len({frozenset(p.id for p in chain.passages) for chain in chains}) == len(chains)
+
+
+def test_passages_of_a_chain_are_linked(linked) -> None:
+    for chain in islice(chains_of(linked, ONE_HOP, 0), 40):
+        assert 2 <= len(chain.passages) <= 4
+        places = linked.links.positions([one.id for one in chain.passages])
+        for before, after in pairwise(places):
+            titles = set(linked.links.links.of(before[None])[1].tolist())
+            names = set(linked.links.names.of(before[None])[1].tolist())
+            shared = names & set(linked.links.names.of(after[None])[1].tolist())
+            assert shared or int(linked.links.title_of[after]) in titles
+
+
+@pytest.mark.parametrize(
+    ("shares", "kind"),
+    [({"absent": 1}, "absent"), ({"comparison": 1}, "comparison"), ({"single": 1}, "single"), ({"list": 1}, "list")],
+)
+def test_a_share_is_of_its_kind(linked, shares: dict, kind: str) -> None:
+    none = {"single": 0, "list": 0, "comparison": 0, "absent": 0}
+    chains = list(islice(chains_of(linked, QuestionShares(**(none | shares)), 0), 20))
+    assert {chain.kind for chain in chains} == {kind}
+    assert {len(chain.passages) for chain in chains} <= {1, 2, 3}
+
+
+def test_the_file_is_a_task_and_every_other_question_says_why_it_was_dropped(linked, lm, tmp_path: Path) -> None:
+    rows = write(linked, tmp_path)
+    kept, dropped = rows_of(tmp_path / "own.jsonl"), rows_of(dropped_file(tmp_path / "own.jsonl"))
+    assert len(kept) == 6
+    assert len(rows) == len(kept) + len(dropped)
+    assert all(row["dropped"] for row in dropped)
+    assert {one.id for split in load_task(tmp_path / "own.jsonl").questions.values() for one in split} == {
+        row["id"] for row in kept
+    }
+    assert all(row["written_by"] and row["checked_by"] and len(row["quotes"]) == len(row["steps"]) for row in kept)
+
+
+def test_a_budget_stops_it_and_the_same_call_goes_on_with_what_was_paid(linked, lm, tmp_path: Path) -> None:
+    with pytest.raises(OutOfBudgetError, match="max_calls=5"):
+        write(linked, tmp_path, policy=RunPolicy(max_calls=5, concurrency=1))
+    first = rows_of(dropped_file(tmp_path / "own.jsonl")) + rows_of(tmp_path / "own.jsonl")
+    assert 0 < len(first) <= 5
+    write(linked, tmp_path)
+    dspy.cache.reset_memory_cache()  # so that all of it is paid for
+    whole = write(linked, tmp_path / "whole")
+    then = rows_of(dropped_file(tmp_path / "own.jsonl")) + rows_of(tmp_path / "own.jsonl")
+    assert sorted(then, key=str) == sorted(whole, key=str)
+    paid, at_once = (stored_runs([folder / "run"])[0].paid for folder in (tmp_path, tmp_path / "whole"))
+    assert paid
+    assert at_once
+    assert paid.calls == at_once.calls
+
+
+def test_a_question_in_the_words_of_another_one_is_dropped(linked, answering, tmp_path: Path) -> None:
+    def reply(asked):
+        if asked.wants == "steps":
+            step = {"question": "Which stamp is it?", "passage": 1}
+            return {"steps": [step], "written_question": step["question"], "answers": []}
+        return {"evidence": [], "comparison": [], "searches": [], "answer": "", "sure": "True"}
+
+    answering(reply)
+    chains = [Chain((linked.words.passages[place],), "absent", "dev") for place in range(2)]
+    rows = write_questions(
+        QuestionWriting(linked), iter(chains), 2, folder=tmp_path / "run", out=tmp_path / "own.jsonl"
+    )
+    assert [row.get("dropped") for row in rows] == [None, "it repeats another question"]
+
+
+@pytest.mark.parametrize(("writer", "said"), [("answering/test", SELF_WRITTEN), ("openai/other", ""), (None, "")])
+def test_scores_say_that_the_lm_wrote_the_questions(answering, tmp_path: Path, writer, said: str) -> None:
+    answering(lambda asked: {"reasoning": "", "final_content": "", "answer": "Lindau"})
+    row = {"question": "Where?", "answers": ["Lindau"], "split": "dev"} | ({"written_by": writer} if writer else {})
+    (tmp_path / "own.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    examples = load_task(tmp_path / "own.jsonl").examples("dev")
+    evaluation = evaluate(build("direct", {}), examples, metric("cover-em"), out=tmp_path / "run")
+    again = stored_runs([tmp_path / "run"])[0].evaluation
+    assert evaluation.warning == again.warning == said
+    for text in (str(evaluation), evaluation.as_json()):
+        assert (SELF_WRITTEN in text) == bool(said)

@@ -1,0 +1,146 @@
+"""A question is written from linked passages, and each fault of it is found: by a rule or by a call."""
+
+from typing import Any
+
+import pytest
+from answering import TableRetriever
+
+from questree.lm.failure import CallFailedError
+from questree.programs.written_questions import Chain, QuestionWriting
+from questree.retrieval import Passage
+
+CRANE = Passage(
+    id="1", title="Port Elin", text="The crane of Port Elin lifts forty tonnes. It was designed by Marta Holm."
+)
+HOLM = Passage(id="2", title="Marta Holm", text="Marta Holm is a Swiss engineer. She was born in Lindau in 1961.")
+ABB = Passage(id="3", title="Ada Brun", text="Ada Brun was born in 1958. She sails with Marta Holm and Jo Ek.")
+
+DESIGNER = {
+    "question": "Who designed the crane?",
+    "answer": "Marta Holm",
+    "passage": 1,
+    "quote": "designed by Marta Holm",
+}
+BORN = {"question": "Where was #1 born?", "answer": "Lindau", "passage": 2, "quote": "She was born in Lindau"}
+WORDS = "Where was the designer of the crane of Port Elin born?"
+NOT_KNOWN, NOT_ALONE = {"remembered": ""}, {"untold": "the designer", "suffices": "False"}
+UNPROVEN = "a quote is not in its passage, or does not tell the answer"
+
+
+def wrote(*steps: dict[str, Any], question: str = WORDS, answers: tuple[str, ...] = ("Lindau",)) -> dict[str, Any]:
+    return {"steps": list(steps), "written_question": question, "answers": list(answers)}
+
+
+def found(answer: str) -> dict[str, Any]:
+    return {"evidence": [], "comparison": [], "searches": [], "answer": answer, "sure": "True"}
+
+
+@pytest.fixture
+def written(scripted):
+    """Write from a chain with an LM that gives these replies, no fewer and no more; return line and fault."""
+
+    def write(*replies: Any, kind: Any = "bridge", passages: tuple[Passage, ...] = (CRANE, HOLM)) -> tuple[Any, str]:
+        engine, chain = scripted(*replies), Chain(passages, kind, "train")
+        writing = QuestionWriting(TableRetriever({}))
+        writing.chains = {chain.title: chain}
+        prediction = writing(question=chain.title)
+        assert (prediction.failure, engine.replies) == (None, [])
+        return prediction.written, prediction.fault
+
+    return write
+
+
+def test_a_question_that_passes_every_check_is_a_line_of_a_task(written) -> None:
+    row, fault = written(wrote(DESIGNER, BORN), NOT_KNOWN, NOT_ALONE, found("Lindau"))
+    assert fault == ""
+    assert row == {
+        **{"question": WORDS, "answers": ["Lindau"], "type": "bridge", "style": "short", "hops": 2},
+        **{"gold_passages": ["1", "2"], "gold_titles": ["Port Elin", "Marta Holm"]},
+        "steps": [
+            {"question": "Who designed the crane?", "answer": "Marta Holm", "support_title": "Port Elin"},
+            {"question": "Where was #1 born?", "answer": "Lindau", "support_title": "Marta Holm"},
+        ],
+        **{"quotes": ["designed by Marta Holm", "She was born in Lindau"]},
+        **{"written_by": "scripted/test", "checked_by": "scripted/test"},
+    }
+
+
+def test_a_passage_that_no_step_needs_is_no_gold_passage(written) -> None:
+    replies = wrote(DESIGNER, BORN), NOT_KNOWN, NOT_ALONE, found("Lindau")
+    row, fault = written(*replies, passages=(CRANE, HOLM, ABB))
+    assert (fault, row["hops"], row["gold_passages"]) == ("", 2, ["1", "2"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (wrote(question=""), "no question, or none that needs two passages"),
+        (wrote(DESIGNER, BORN, answers=()), "no question, or none that needs two passages"),
+        (wrote({**BORN, "question": "Where was Marta Holm born?"}), "no question, or none that needs two passages"),
+        (wrote(DESIGNER, {**BORN, "passage": 7}), "no question, or none that needs two passages"),
+        (wrote(DESIGNER, {**BORN, "quote": "He was born in Lindau"}), UNPROVEN),
+        (wrote(DESIGNER, {**BORN, "quote": "a Swiss engineer"}), UNPROVEN),
+        (wrote({**DESIGNER, "answer": "Ada Brun"}, BORN), UNPROVEN),
+        (wrote(DESIGNER, BORN, answers=("Bregenz",)), UNPROVEN),
+        (wrote(DESIGNER, BORN, question="Where was Marta Holm of Port Elin born?"), "it names an answer"),
+        (wrote(DESIGNER, BORN, question="Was the designer of the crane born in Lindau?"), "it names an answer"),
+    ],
+)
+def test_a_rule_finds_a_fault_before_anything_more_is_asked(written, reply: Any, fault: str) -> None:
+    assert written(reply)[1] == fault
+
+
+@pytest.mark.parametrize(
+    ("replies", "fault"),
+    [
+        ([{"remembered": "Lindau"}], "the LM knows the answer"),
+        ([NOT_KNOWN, {"untold": "", "suffices": "True"}], "one passage is enough"),
+        ([NOT_KNOWN, NOT_ALONE, found("Bregenz")], "no program finds the answer"),
+        ([NOT_KNOWN, NOT_ALONE, {**found("Lindau"), "sure": "False"}], "no program finds the answer"),
+    ],
+)
+def test_a_call_finds_a_fault_and_is_the_last_one(written, replies: list[Any], fault: str) -> None:
+    assert written(wrote(DESIGNER, BORN), *replies)[1] == fault
+
+
+@pytest.mark.parametrize(("answer", "fault"), [("", ""), ("Port Elin", "no program finds the answer")])
+def test_what_the_corpus_does_not_tell_is_kept_if_a_program_says_so(written, answer: str, fault: str) -> None:
+    open_step = {"question": "Where did #1 study?", "passage": 2}
+    row, found_fault = written(wrote(DESIGNER, open_step, answers=()), found(answer), kind="absent")
+    assert (found_fault, row["answers"], row["steps"][1]["answer"]) == (fault, [], None)
+
+
+def test_a_comparison_names_both_and_is_answered_by_one(written) -> None:
+    steps = (
+        {"question": "When was Marta Holm born?", "answer": "1961", "passage": 1, "quote": "born in Lindau in 1961"},
+        {"question": "When was Ada Brun born?", "answer": "1958", "passage": 2, "quote": "Ada Brun was born in 1958"},
+    )
+    reply = wrote(*steps, question="Who was born earlier, Marta Holm or Ada Brun?", answers=("Ada Brun",))
+    replies = reply, NOT_KNOWN, NOT_ALONE, found("Ada Brun")
+    assert written(*replies, kind="comparison", passages=(HOLM, ABB))[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("answers", "fault"),
+    [
+        (("Marta Holm", "Jo Ek"), ""),
+        (("Jo Ek",), "no question, or none that needs two passages"),
+        (("Jo Ek", "Jo Ek"), "no question, or none that needs two passages"),
+    ],
+)
+def test_a_list_has_several_answers(written, answers: tuple[str, ...], fault: str) -> None:
+    step = {"question": "Whom does Ada Brun sail with?", "answer": "Marta Holm and Jo Ek", "passage": 1}
+    reply = wrote({**step, "quote": "sails with Marta Holm and Jo Ek"}, question=step["question"], answers=answers)
+    replies = () if fault else (NOT_KNOWN, found("Marta Holm; Jo Ek"))
+    row, found_fault = written(reply, *replies, kind="list", passages=(ABB,))
+    assert (found_fault, row["style"]) == (fault, "list")
+
+
+def test_a_check_that_gets_no_reply_fails_the_question_and_drops_nothing(scripted) -> None:
+    chain, error = Chain((CRANE, HOLM), "bridge", "train"), CallFailedError("unreachable", "gone")
+    scripted(wrote(DESIGNER, BORN), error)
+    writing = QuestionWriting(TableRetriever({}))
+    writing.chains = {chain.title: chain}
+    prediction = writing(question=chain.title)
+    assert prediction.failure is not None
+    assert "fault" not in prediction
