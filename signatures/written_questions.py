@@ -33,11 +33,12 @@ class WrittenStep(BaseModel):
 class WriteQuestion(dspy.Signature):
     """Write a question of a person who wants to know something and has never seen the passages.
 
-    Nobody can answer it without one fact from each of the passages, or at least from two of them. Each step asks for
-    one of these facts, and each but the first needs the answer of an earlier one (in a comparison, none does). A step
-    has one answer, whatever other passages may tell; only the last one of a list has several. The question names what
-    the first step starts from. It names no answer of a step, but says in plain words what leads there. It is one
-    natural sentence, clear by itself, and does not speak of passages.
+    Nobody can answer it without one fact from each of the passages, or at least from two of them: the passage with the
+    answer does not name what the question starts from. Each step asks for one of these facts, and each but the first
+    needs the answer of an earlier one (in a comparison, none does). A step has one answer, whatever other passages may
+    tell; only the last one of a list has several. The question names what the first step starts from. It names no
+    answer of a step, but says in plain words what leads there. It is one natural sentence, clear by itself, and does
+    not speak of passages.
 
     Where the passages give no such question, leave it empty.
     """
