@@ -63,3 +63,23 @@ def test_check_says_that_no_server_is_there(questree, index: Path) -> None:
     ran = questree(f"check --retriever {index} --lm openai/m --api-base http://127.0.0.1:9/v1 --retries 0")
     assert ran.code == 1
     assert "WRONG reply" in " ".join(ran.out.split())
+
+
+def test_a_review_in_the_terminal_asks_what_is_open_and_ends_with_q(questree, workplace, monkeypatch) -> None:
+    asked = [{"question": f"Question {n}?", "answers": [f"answer {n}"]} for n in range(4)]
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, [{**asked[0], "review": "keep"}, *asked[1:]])), "utf-8")
+    said = iter(["n", "odd", "k", "m", "Another?", "one;two", "d", "q"])
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(said))
+    out = questree("review own.jsonl --terminal").done().out
+    assert "Question 0?" not in out
+    assert "4 of 4: Question 3?" in out
+    rows = [json.loads(line) for line in Path("own.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row.get("review") for row in rows] == ["keep", "keep", "drop", None]
+    assert rows[1]["note"] == "odd"
+    assert (rows[2]["question"], rows[2]["answers"]) == ("Another?", ["one", "two"])
+
+
+@pytest.mark.parametrize(("name", "told"), [("own.csv", "ends with .jsonl"), ("own.jsonl", "holds no questions")])
+def test_a_review_says_what_it_cannot_read(questree, workplace, name: str, told: str) -> None:
+    Path(name).write_text("", encoding="utf-8")
+    assert told in " ".join(questree(f"review {name}").err.split())
