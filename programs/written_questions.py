@@ -26,6 +26,7 @@ from ..signatures.written_questions import (
     WriteQuestion,
     WrittenStep,
 )
+from .answer import settle_answer
 from .evidence_chain import EvidenceChain, EvidenceChainSettings
 from .modules.step_module import StepModule
 from .program import Program, answered
@@ -106,6 +107,7 @@ class QuestionChecks(StepModule):
                 if holds and call(self.single, passages=numbered([passage]), **given).suffices:
                     return "one passage is enough"
         found = self.finder.reason(ReasoningTree(question=asked.question), asked.answer_style)
+        settle_answer(found, asked.answer_style, "unsure")
         return "" if is_right(asked, found, trace=[]) else "no program finds the answer"
 
 
