@@ -26,8 +26,8 @@ def read_questions(path: Path) -> list[Question]:
     A line needs ``question`` and ``answers`` (or ``answer``, or FlashRAG's ``golden_answers``); none, ``[]``, where the
     corpus does not tell it. Of style ``list`` all are needed, and one of several spellings is a list of them. ``id``
     follows from the words if it is absent, ``task`` is the file's name then, and ``style`` follows from the task or the
-    ``type``. If no line has a ``split``, `split_of` gives each question its own. A line with ``dropped``, the reason, is
-    passed over.
+    ``type``. If no line has a ``split``, `split_of` gives each question its own. A line with ``dropped``, the
+    reason, is passed over.
 
     Raises:
         QuestreeError: if the file cannot be read, is empty, names an id twice, gives a split to some

@@ -1,4 +1,4 @@
-"""The review of a file of questions: a person keeps, mends or drops each one, and what is decided is written at once."""
+"""The review of a file of questions: a person keeps, mends or drops each one, which is written at once."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def _mended(row: dict[str, Any], question: str, lines: list[str]) -> dict[str, A
     answers = [one.split(_SPELLINGS) if _SPELLINGS in one and row.get("style") == "list" else one for one in lines]
     steps = [dict(step) for step in row.get("steps") or []]
     if lines != before and steps and before[:1] == [steps[-1].get("answer")]:
-        steps[-1]["answer"] = (lines or [None])[0]
+        steps[-1]["answer"] = lines[0] if lines else None
     return row | {"question": question, "answers": answers if lines != before else row["answers"], "steps": steps}

@@ -9,7 +9,7 @@ from ..data.task import plain_words, split_by_hash
 from .records import Record
 
 
-class Said(NamedTuple):
+class UserFeedback(NamedTuple):
     """What a person said of an answer.
 
     Attributes:
@@ -23,12 +23,12 @@ class Said(NamedTuple):
     right: str = ""
 
 
-def said_of(record: Record) -> Said:
+def said_of(record: Record) -> UserFeedback:
     """Return what was said of a record's answer on its page."""
-    return Said(record.extras.get("helpful"), record.extras.get("note") or "")
+    return UserFeedback(record.extras.get("helpful"), record.extras.get("note") or "")
 
 
-def feedback_rows(records: Sequence[Record], assessed: Mapping[str, Said]) -> list[dict[str, Any]]:
+def feedback_rows(records: Sequence[Record], assessed: Mapping[str, UserFeedback]) -> list[dict[str, Any]]:
     """Return a line of a task for each question whose answer was judged; of one that was asked often, the last.
 
     After a no without the right answer it is ``dropped``: no question of the task until a review gives one.
@@ -39,17 +39,18 @@ def feedback_rows(records: Sequence[Record], assessed: Mapping[str, Said]) -> li
     """
     rows = dict[str, dict[str, Any]]()
     for record in records:
-        on_page, in_mlflow = said_of(record), assessed.get(record.trace, Said())
+        on_page, in_mlflow = said_of(record), assessed.get(record.trace, UserFeedback())
         helpful = on_page.helpful if in_mlflow.helpful is None else in_mlflow.helpful
-        said = Said(helpful, in_mlflow.note or on_page.note, in_mlflow.right)
+        said = UserFeedback(helpful, in_mlflow.note or on_page.note, in_mlflow.right)
         if (said.helpful or said.note or said.right) and record.failure is None:
             rows[plain_words(record.question)] = _row(record, said)
     return list(rows.values())
 
 
-def _row(record: Record, said: Said) -> dict[str, Any]:
+def _row(record: Record, said: UserFeedback) -> dict[str, Any]:
     question = record.question
-    row = {"id": record.id, "split": split_by_hash(question), "question": question, "style": record.answer_style}
+    row: dict[str, Any] = {"id": record.id, "split": split_by_hash(question), "question": question}
+    row["style"] = record.answer_style
     if said.helpful and not said.right:
         return row | {"answers": list(record.answers)} | _proof(record)
     told = {"feedback": f"of the answer {record.answer!r}: {said.note}"} if said.note else {}

@@ -70,8 +70,8 @@ def write_questions(
 ) -> list[dict[str, Any]]:
     """Return the lines of questions, those that are not kept with the reason under ``dropped``.
 
-    What was reviewed stays as it was left. So many are kept; fewer if the chains run out, or most questions are dropped. They are written when this ends, also
-    where a budget or the user stops it.
+    What was reviewed stays as it was left. So many are kept; fewer if the chains run out, or most questions are
+    dropped. They are written when this ends, also where a budget or the user stops it.
 
     Args:
         writing: the program that writes and checks them.

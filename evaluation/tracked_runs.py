@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..lm.failure import first_line
-from .feedback_questions import Said
+from .feedback_questions import UserFeedback
 from .tracking import RUN, Tracking
 from .tracking_store import check_exists, without_password
 
@@ -98,7 +98,7 @@ def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) ->
     return places
 
 
-def assessments(tracking: Tracking, traces: Iterable[str]) -> dict[str, Said]:
+def assessments(tracking: Tracking, traces: Iterable[str]) -> dict[str, UserFeedback]:
     """Return what people said of traces in MLflow's pages, by each trace's place; what programs said is left out.
 
     Any yes or no counts, with its rationale, and any expectation that is a text, as the right answer.
@@ -106,11 +106,11 @@ def assessments(tracking: Tracking, traces: Iterable[str]) -> dict[str, Said]:
     Raises:
         QuestreeError: if the store cannot be read.
     """
-    found = dict[str, Said]()
+    found = dict[str, UserFeedback]()
     with _asking(tracking) as client:
         for place in traces:
             for one in _assessments(client, place.rpartition("/")[2]):
-                said, value = found.get(place, Said()), str(one.value).strip()
+                said, value = found.get(place, UserFeedback()), str(one.value).strip()
                 if one.expectation is not None:
                     found[place] = said._replace(right=value)
                 elif value.lower() in _YES_NO:

@@ -54,15 +54,18 @@ def ask_page(offered: Offered, recent: Sequence[AskedQuestion] = (), problem: st
     return as_html("ask.html", offered=offered, recent=recent, problem=problem, styles=STYLES, form=form)
 
 
-def question_page(asked: AskedQuestion, programs: Sequence[str], events: str = "") -> str:
+def question_page(
+    asked: AskedQuestion, programs: Sequence[str], events: str = "", thread: Sequence[AskedQuestion] = ()
+) -> str:
     """Return the page of a question as it stands now.
 
     Args:
         asked: the question.
         programs: to ask the same again.
         events: the address of what will change, which the page follows; empty if the question has ended.
+        thread: the questions that it goes on from, the first one first.
     """
-    return as_html("question.html", programs=programs, events=events, **shown_answer(asked))
+    return as_html("question.html", programs=programs, events=events, thread=thread, **shown_answer(asked))
 
 
 def progress(asked: AskedQuestion) -> str:

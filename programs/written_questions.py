@@ -91,7 +91,7 @@ class QuestionChecks(StepModule):
     def __init__(self, retriever: Retriever | None):
         super().__init__()
         self.memory, self.single = dspy.Predict(AnswerFromMemory), dspy.Predict(JudgePassage)
-        self.finder = EvidenceChain(retriever, EvidenceChainSettings(abstain=True))
+        self.finder = EvidenceChain(retriever, EvidenceChainSettings(abstain="unsure"))
 
     def forward(self, written: WrittenQuestion) -> str:
         """Return the first fault; empty if there is none."""

@@ -86,6 +86,7 @@ async def ask(form: Form, service: Served, client: Client) -> Response:
             program=form.get("program"),
             answer_style=style,  # type: ignore[arg-type]  # one of them: just checked
             patience=service.limits.patience,
+            after=form.get("after", ""),
         )
     except Refused as refused:
         written = {"question": question, "program": form.get("program", ""), "answer_style": style}
@@ -98,9 +99,10 @@ async def ask(form: Form, service: Served, client: Client) -> Response:
 async def question_page(id: str, found: Found, service: Served) -> str:
     """Return the page of a question, which follows what changes."""
     if not isinstance(found, PendingQuestion):
-        return pages.question_page(found, service.names)
+        return pages.question_page(found, service.names, thread=service.thread(found.after))
     with found.following():  # a page without scripts follows by being loaded again
-        return pages.question_page(found.now(), service.names, f"/questions/{id}/events?after={len(found.events)}")
+        events = f"/questions/{id}/events?after={len(found.events)}"
+        return pages.question_page(found.now(), service.names, events, service.thread(found.asked.after))
 
 
 @routes.get("/questions/{id}/calls")

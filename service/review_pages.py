@@ -43,7 +43,7 @@ def review_page(request: Request, n: int = 0) -> str:
 async def decided(request: Request, form: Form) -> Response:
     """Write a decision, and lead to the next question; what was written stays there if it cannot be taken."""
     path, number = request.app.state.file, int(form.get("n", "0"))
-    words = {"question": form.get("question", ""), "answers": form.get("answers", "").splitlines()}
+    words: dict[str, Any] = {"question": form.get("question", ""), "answers": form.get("answers", "").splitlines()}
     try:
         decide(path, form.get("id", ""), form.get("decision", "keep"), note=form.get("note", "").strip(), **words)
     except QuestreeError as error:
@@ -55,16 +55,17 @@ async def decided(request: Request, form: Form) -> Response:
 
 
 def _next_open(rows: list[dict[str, Any]], number: int) -> int:
-    """Return the number of the next question that nobody has decided on; where there is none, of the one that follows."""
+    """Return the number of the next question that is open; where there is none, of the one that follows."""
     order = [*range(number + 1, len(rows) + 1), *range(1, number + 1)]
-    return next((one for one in order if is_open(rows[one - 1])), order[0])
+    return ([one for one in order if is_open(rows[one - 1])] or order)[0]
 
 
 def _page(request: Request, rows: list[dict[str, Any]], number: int, problem: str = "") -> str:
     row, listed = rows[number - 1], [defaultdict(str, one) for one in rows]
-    shown = {"row": listed[number - 1], "answers": "\n".join(answer_lines(row)), "steps": steps_of(row), "problem": problem}
+    shown: dict[str, Any] = {"row": listed[number - 1], "answers": "\n".join(answer_lines(row)), "problem": problem}
     counts = Counter(row.get("review", "open") for row in rows)
-    return as_html("review.html", rows=listed, number=number, counts=counts, file=request.app.state.file.name, **shown)
+    shown |= {"steps": steps_of(row), "file": request.app.state.file.name}
+    return as_html("review.html", rows=listed, number=number, counts=counts, **shown)
 
 
 def steps_of(row: dict[str, Any]) -> list[tuple[Any, Any]]:

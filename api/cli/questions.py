@@ -35,7 +35,10 @@ def questions(
         checked_by: Another LM that checks the questions, by its DSPy name. Default: the one that writes them.
     """
     options.refuse(
-        (bool(index) == bool(from_feedback), "give the folder of an index, or --from-feedback with a folder of questions")
+        (
+            bool(index) == bool(from_feedback),
+            "give the folder of an index, or --from-feedback and what it collects from",
+        )
     )
     if from_feedback:
         _collect(from_feedback, out, settings)

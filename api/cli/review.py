@@ -61,7 +61,7 @@ def _ask_each(file: Path) -> None:
 
 
 def _show(row: dict[str, Any], place: str) -> None:
-    echo(f"\n{place}: {row['question']}\n  answer: {'; '.join(map(str, row['answers'])) or 'the corpus does not tell it'}")
-    quotes = [*(row.get("quotes") or []), *[""] * 100]
-    for step, quote in zip(row.get("steps") or [], quotes, strict=False):
+    answer = "; ".join(map(str, row["answers"])) or "the corpus does not tell it"
+    echo(f"\n{place}: {row['question']}\n  answer: {answer}")
+    for step, quote in zip(row.get("steps") or [], [*(row.get("quotes") or []), *[""] * 100], strict=False):
         echo(f"  {step['question']} {step.get('answer') or '–'}\n    {step.get('support_title') or ''}: “{quote}”")

@@ -6,7 +6,7 @@ import pytest
 
 from questree.data.question_files import raw_rows, read_questions
 from questree.data.review import decide, write_rows
-from questree.evaluation.feedback_questions import Said, feedback_rows
+from questree.evaluation.feedback_questions import UserFeedback, feedback_rows
 from questree.evaluation.records import Record
 from questree.evaluation.tracked_runs import assessments
 from questree.evaluation.tracking import Tracking
@@ -71,12 +71,12 @@ def test_the_last_word_on_a_question_counts() -> None:
 @pytest.mark.parametrize(
     ("assessed", "answers", "dropped"),
     [
-        (Said(right="Danube"), ["Danube"], False),
-        (Said(helpful=True), ["Seine"], False),
-        (Said(helpful=False, note="wrong"), [], True),
+        (UserFeedback(right="Danube"), ["Danube"], False),
+        (UserFeedback(helpful=True), ["Seine"], False),
+        (UserFeedback(helpful=False, note="wrong"), [], True),
     ],
 )
-def test_what_was_said_in_mlflow_counts(assessed: Said, answers: list[str], dropped: bool) -> None:
+def test_what_was_said_in_mlflow_counts(assessed: UserFeedback, answers: list[str], dropped: bool) -> None:
     [row] = feedback_rows([record(helpful=None, trace=TRACE)], {TRACE: assessed})
     assert (row["answers"], "dropped" in row) == (answers, dropped)
 
@@ -95,4 +95,4 @@ def test_assessments_of_people_are_read_from_the_store(tmp_path: Path, mlflow, t
         mlflow.log_expectation(trace_id=span.trace_id, name="expected_response", value=f"of {kind}", source=by)
     place = f"experiments/0/traces/{span.trace_id}"
     found = assessments(Tracking(uri=uri), [place, "experiments/0/traces/tr-gone"])
-    assert found == {place: Said(False, "says HUMAN", "of HUMAN")}
+    assert found == {place: UserFeedback(False, "says HUMAN", "of HUMAN")}

@@ -423,21 +423,21 @@ def test_questions_are_reviewed_with_the_keyboard_alone(browser, tmp_path, size:
     rows = [{"question": f"Question {number}?", "answers": ["Paris"]} for number in range(1, 5)]
     write_rows(tmp_path / "own.jsonl", rows)
     width, height = SIZES[size]
-    with running(create_review(tmp_path / "own.jsonl")) as address:
-        with opened(browser, viewport={"width": width, "height": height}) as page:
-            page.goto(address)
-            for keys, number in ((["d"], 2), (["ArrowRight"], 3), (["ArrowLeft"], 2), (["n", "k", "Escape", "k"], 3)):
-                for key in keys:
-                    page.keyboard.press(key)
-                expect(page.get_by_role("heading", name=f"Question {number} of 4")).to_be_visible()
-            page.keyboard.press("a")
-            page.keyboard.press("Control+A")
-            page.keyboard.type("Rome")
-            page.keyboard.press("Shift+Enter")
-            page.keyboard.type("Roma")
-            page.keyboard.press("Enter")
-            expect(page.get_by_role("heading", name="Question 4 of 4")).to_be_visible()
-            check(page)
+    app, how = create_review(tmp_path / "own.jsonl"), {"viewport": {"width": width, "height": height}}
+    with running(app) as address, opened(browser, **how) as page:
+        page.goto(address)
+        for keys, number in ((["d"], 2), (["ArrowRight"], 3), (["ArrowLeft"], 2), (["n", "k", "Escape", "k"], 3)):
+            for key in keys:
+                page.keyboard.press(key)
+            expect(page.get_by_role("heading", name=f"Question {number} of 4")).to_be_visible()
+        page.keyboard.press("a")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("Rome")
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.type("Roma")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Question 4 of 4")).to_be_visible()
+        check(page)
     kept = raw_rows(tmp_path / "own.jsonl")
     assert [row.get("review") for row in kept] == ["drop", "keep", "mend", None]
     assert (kept[1]["note"], kept[2]["answers"]) == ("k", ["Rome", "Roma"])

@@ -43,7 +43,7 @@ def form(file: Path, number: int, **words: str) -> dict[str, str]:
 
 def test_it_shows_question_answer_steps_and_the_quote_in_its_passage(client: TestClient) -> None:
     page = client.get("/").text
-    for told in ("Question 1 of 3", "answer 1", "Where was Monet born?", "<mark>Monet was born in Paris in 1840.</mark>"):
+    for told in ("Question 1 of 3", "answer 1", "Where was Monet born?", "<mark>Monet was born in Paris"):
         assert told in page
     assert "Question 2 of 3" in client.get("/?n=2").text
     assert "script-src 'self'" in client.get("/").headers["content-security-policy"]
