@@ -56,7 +56,7 @@ async def decided(request: Request, form: Form) -> Response:
 
 def _next_open(rows: list[dict[str, Any]], number: int) -> int:
     """Return the number of the next question that is open; where there is none, of the one that follows."""
-    order = [*range(number + 1, len(rows) + 1), *range(1, number + 1)]
+    order: list[int] = [*range(number + 1, len(rows) + 1), *range(1, number + 1)]
     return ([one for one in order if is_open(rows[one - 1])] or order)[0]
 
 

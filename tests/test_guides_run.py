@@ -12,7 +12,7 @@ from test_guides import DOCS, PAGES, blocks
 
 ELSEWHERE = re.compile(  # what needs a key, a server, the network, minutes, or another program
     r"openai/|hf://|…|\bQUESTION\b|\b(hotpotqa|musique|nq)\b|qdrant:|--checkpoint (?!embedded)|^python benchmarks"
-    r"|^(?!questree|python|cd|cat)|^questree (ui|serve|mcp|simulate|fetch)\b"
+    r"|^(?!questree|python|cd|cat)|^questree (ui|serve|review|mcp|simulate|fetch)\b|--from-feedback"
 )
 MADE = re.compile(r"\b(?:indexes|readers|runs|site|duplicates)/[\w-]+|\b[\w-]+\.capsule\b")
 RUN = {
