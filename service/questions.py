@@ -145,8 +145,10 @@ class Service:
             after: the id of the question that it goes on from.
 
         Raises:
-            Refused: there is no such program, or no room, or follow-ups are not taken.
+            Refused: there is no such program, no room, no such question before it, or follow-ups are not taken.
         """
+        if after and not self.thread(after):
+            raise Refused(404, "the question that it goes on from has not ended, or is not kept here", "not_found")
         for asked in self.thread(after):
             history = [*history, f"user: {asked.said or asked.tree.question}", f"assistant: {asked.told}"]
         if history and not self.limits.follow_ups:
