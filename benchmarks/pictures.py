@@ -92,8 +92,8 @@ def take_tree(browser: Browser) -> None:
 
 def take_review(browser: Browser) -> None:
     """Take the page on which questions that an LM wrote are reviewed."""
-    app("index mini --out handbook --kind bm25".split(), standalone_mode=False)
-    app("questions handbook --count 8 --list 0 --out handbook.jsonl".split(), standalone_mode=False)
+    app(["index", "mini", "--out", "handbook", "--kind", "bm25"], standalone_mode=False)
+    app(["questions", "handbook", "--count", "8", "--list", "0", "--out", "handbook.jsonl"], standalone_mode=False)
     with running(create_review(Path("handbook.jsonl"))) as address:
         for size, scheme in (("wide", "light"), ("narrow", "dark")):
             page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
