@@ -141,15 +141,16 @@ class Parts:
 
     @cached_property
     def undefended(self) -> Retriever:
-        """Return the retriever that ``--retriever`` names; for the bundled task, one that is made on first use."""
+        """Return the retriever that ``--retriever`` names; for a bundled task, one that is made on first use."""
+        from .data import BUNDLED, MINI_CORPUS
+
         if self.settings.retriever is not None:
             return _open_once(named_members(self.settings.retriever))
-        if self.settings.task != "mini":
+        if self.settings.task not in BUNDLED:
             raise QuestreeError(
                 "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
             )
         from .common.caches import cache_folder
-        from .data import MINI_CORPUS
 
         return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")
 

@@ -67,8 +67,8 @@ class RunSettings(RunPolicy, BaseSettings):
     """DSPy's adapter, which gives prompts and replies their form: chat, json, xml or baml."""
     retriever: str | None = None
     """Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`),
-    qdrant://host:port/collection, package:name, or several joined by +, fused by rank. Default, for the task mini only:
-    its own index."""
+    qdrant://host:port/collection, package:name, or several joined by +, fused by rank. Default, for mini and
+    mini-lists: their own index."""
     rerank: str | None = None
     """What puts the 50 best passages of each search into its order: 'lm', a cross-encoder by name or folder, or
     colbert: and a ColBERT checkpoint."""

@@ -30,6 +30,7 @@ from questree.retrieval.linked.calibration import Case, cases_of, found_by, trai
 from questree.retrieval.linked.choice import Choice
 
 TASKS = ("hotpotqa", "2wikimultihopqa", "musique")
+INVENTED = ("phantomwiki-easy", "phantomwiki-hard")
 OTHERS = tuple(f"{task}.{kind}" for task in TASKS for kind in ("rerank", "exact"))
 STEP_WEIGHT, OVER_WEIGHT = 0.35, 0.7
 
@@ -129,15 +130,46 @@ def tables(world: World, seen: Choice, unseen: Choice) -> Iterator[str]:
             found[base] = [case.ranking.tolist() for case in cases]
             for told, choice in (("linked", seen), ("linked, task unseen", unseen)) if base != "exact" else ():
                 found[f"{told}, over {base}"] = [one.tolist() for one in found_by(choice, cases)]
-        measured = {one: measures(cases, those) for one, those in found.items()}
-        rows = [{"": one} | {what: str(mean_interval(of)) for what, of in its.items()} for one, its in measured.items()]
-        differences = [
-            {"": f"{one}, less {base}"} | {what: str(paired_interval(measured[base][what], its[what])) for what in its}
-            for one, its in measured.items()
-            for base in world.over
-            if one not in world.over
-        ]
-        yield f"\n{world.task}, {name}, n={len(cases)}\n\n{markdown_of(rows)}\n\n{markdown_of(differences)}"
+        yield table(f"{world.task}, {name}", cases, found, list(world.over))
+
+
+def table(name: str, cases: Sequence[Case], found: dict[str, Sequence[Sequence[int]]], over: Sequence[str]) -> str:
+    """What was found of the cases by each, and how that differs from each base."""
+    measured = {one: measures(cases, those) for one, those in found.items()}
+    rows = [{"": one} | {what: str(mean_interval(of)) for what, of in its.items()} for one, its in measured.items()]
+    differences = [
+        {"": f"{one}, less {base}"} | {what: str(paired_interval(measured[base][what], its[what])) for what in its}
+        for one, its in measured.items()
+        for base in over
+        if one not in over
+    ]
+    return f"\n{name}, n={len(cases)}\n\n{markdown_of(rows)}\n\n{markdown_of(differences)}"
+
+
+def without_titles(world: World) -> list[Case]:
+    """The test questions over the same passages, none of which has a title; the gold ones are known by position."""
+    folder = world.out / f"{world.task}-without-titles.linked"
+    if not held_version(folder):
+        bare = (one.model_copy(update={"title": ""}) for one in read_corpus(world.corpus))
+        build_index(bare, folder, kind="linked")
+    text = {asked.id: asked.question for asked in world.questions["test"]}
+    cases = cases_of(world.linked, world.questions["test"])
+    asked = cast(LinkedRetriever, load_index(folder)).asked([text[case.id] for case in cases])
+    return [case._replace(question=one, ranking=ranking) for case, (one, ranking) in zip(cases, asked, strict=True)]
+
+
+def other_ground(data: Path, out: Path, choice: Choice) -> Iterator[str]:
+    """Tables over BM25 of corpora without titles, and of invented worlds by the number of hops."""
+    worlds = {task: World(data, task, out, []) for task in (*TASKS, *INVENTED)}
+    parts = {f"{task} without titles": without_titles(worlds[task]) for task in TASKS}
+    for task in INVENTED:
+        for hops in sorted({asked.hops for asked in worlds[task].questions["test"] if asked.hops}):
+            those = [asked for asked in worlds[task].questions["test"] if asked.hops == hops]
+            parts[f"{task}, {hops} hops"] = cases_of(worlds[task].linked, those)
+    for name, cases in parts.items():
+        found = {"bm25": [case.ranking.tolist() for case in cases]}
+        found["linked, over bm25"] = [one.tolist() for one in found_by(choice, cases)]
+        yield table(name, cases, found, ["bm25"])
 
 
 def planted(world: World) -> str:
@@ -202,7 +234,12 @@ def main() -> None:
     parser.add_argument("--train", action="store_true", help="measure a choice that is trained anew")
     parser.add_argument("--others", nargs="*", default=OTHERS, choices=OTHERS, help="indexes that are compared as well")
     parser.add_argument("--copies", type=int, nargs="*", default=[1, 8, 44], help="of HotpotQA's passages")
+    parser.add_argument("--other-ground", action="store_true", help="only corpora without titles and invented worlds")
     given = begin(parser)
+    if given.other_ground:
+        choice = Choice.load(given.out / "choice.json") if given.train else Choice.load()
+        print("\n".join(other_ground(given.data, given.out, choice)))
+        return
     worlds = [World(given.data, task, given.out, given.others) for task in TASKS]
     seen = trained(worlds, given.out / "choice.json") if given.train else Choice.load()
     for world in worlds:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
+    from .loader import BUNDLED as BUNDLED
     from .loader import MINI_CORPUS as MINI_CORPUS
     from .loader import REGISTRY as REGISTRY
     from .loader import load_task as load_task

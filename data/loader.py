@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 _MINI = Path(__file__).parent / "mini"
 MINI_CORPUS = _MINI / "corpus.jsonl"
-"""The passages of the bundled set."""
-_OURS = {"mini", *KNOWN_TASKS}
+"""The passages of the bundled sets."""
+BUNDLED = {"mini": _MINI / "questions.jsonl", "mini-lists": _MINI / "mini-lists.jsonl"}
+"""The bundled tasks by name, with their files."""
 
 
 def _read_task(name: str, found: Any) -> Task:
@@ -46,9 +47,9 @@ def load_task(
     """Load a task with its questions.
 
     Args:
-        name_or_path: ``mini`` (bundled); the name of a JSONL file in the data folder, without its ending, which
-            `fetch_task` may have put there; or the path of any JSONL file of that shape. ``name:sample`` is a
-            paper's sample of a task: ``hotpotqa:tree-of-reviews``. ``name:origin`` keeps the questions of one data
+        name_or_path: ``mini`` and ``mini-lists`` (bundled); the name of a JSONL file in the data folder, without its
+            ending, which `fetch_task` may have put there; or the path of any JSONL file of that shape. ``name:sample``
+            is a paper's sample of a task: ``hotpotqa:tree-of-reviews``. ``name:origin`` keeps the questions of one data
             set of a file that holds several: ``recorded:musique``. ``package:name``, or the name of an entry point, is
             a task of another package.
         split: load only this one of train, dev and test.
@@ -83,7 +84,7 @@ def load_task(
 
 def _of_file(path: Path, part: str | None, folder: Path, corpus: str | Path | None) -> Task:
     """Return the task of a file with all of its questions, or with those of a sample or an origin."""
-    name = "mini" if path.parent == _MINI else path.stem
+    name = next((ours for ours, file in BUNDLED.items() if file == path), path.stem)
     if path.parent == folder:
         read_task_manifest(folder, name)
     questions, known = _part(read_questions(path), name, part, path), KNOWN_TASKS.get(name)
@@ -101,7 +102,7 @@ def _of_file(path: Path, part: str | None, folder: Path, corpus: str | Path | No
 
 def task_names(data_dir: str | Path | None = None) -> list[str]:
     """Return the names that `load_task` takes: the bundled set, the files of the data folder, and packages' tasks."""
-    return ["mini", *sorted(file.stem for file in data_folder(data_dir).glob("*.jsonl")), *REGISTRY.names()]
+    return [*BUNDLED, *sorted(file.stem for file in data_folder(data_dir).glob("*.jsonl")), *REGISTRY.names()]
 
 
 def _narrowed(wanted: str) -> tuple[str, str | None]:
@@ -112,8 +113,8 @@ def _narrowed(wanted: str) -> tuple[str, str | None]:
 
 def _find(wanted: str, place: str, folder: Path) -> Path | None:
     """Return the file of a task, if there is one. The name of a task of ours is no path: ``./mini`` is."""
-    ours = _MINI / "questions.jsonl" if place == "mini" else TaskPlace(folder, place).questions
-    paths = [Path(path) for path in (wanted, place) if path not in _OURS]
+    ours = BUNDLED.get(place) or TaskPlace(folder, place).questions
+    paths = [Path(path) for path in (wanted, place) if path not in KNOWN_TASKS]
     return next((file for file in (*paths, ours) if file.is_file()), None)
 
 
@@ -125,7 +126,7 @@ def _not_found(wanted: str, place: str, folder: Path) -> str:
         )
     if place.endswith(".jsonl") or "/" in place:
         return f"There is no file {place}, with a JSON object a line: {FORM}"
-    names = task_names(folder) if folder.is_dir() else ["mini"]
+    names = task_names(folder) if folder.is_dir() else [*BUNDLED]
     hint = did_you_mean(place, [*names, *KNOWN_TASKS])
     return (
         f"There is no task {wanted!r}.{hint} Known here: {', '.join(names)}. `questree list tasks` lists those "

@@ -14,7 +14,6 @@ from ..common import patterns
 from ..common.errors import QuestreeError
 from ..common.placeholders import fill_in
 from ..metrics import forms, normalise_title, passage_fingerprint, read_label
-from .relations import relation_question
 
 if TYPE_CHECKING:
     import dspy
@@ -80,8 +79,12 @@ class AnnotatedStep(_Frozen):
 
         MuSiQue writes relations (``Peer Gynt >> author``), and spaces before a question mark or a possessive s.
         """
-        subject, arrow, relation = (part.strip() for part in self.question.partition(">>"))
-        asked = relation_question(subject, relation) if arrow and subject and relation else self.question
+        asked = self.question
+        subject, arrow, relation = (part.strip() for part in asked.partition(">>"))
+        if arrow and subject and relation:
+            from .relations import relation_question  # few questions have a relation
+
+            asked = relation_question(subject, relation)
         return self.model_copy(update={"question": _STRAY_SPACE.sub("", asked)})
 
 

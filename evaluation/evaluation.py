@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ..common.text import dollars
 from ..lm.spent import Spent, total
-from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stand_among
+from ..metrics import Interval, declined, declined_rates, mcnemar, mean_interval, paired_interval, stand_among
 from ..metrics.found_passages import normalise_title, passage_names
 from ..programs.basis import is_closed
 from .records import Record
@@ -82,6 +82,15 @@ class Evaluation:
         cited = [max(record.retrieval.get(f"{by}chain cited", 0.0) for by in ("", "title ")) for record in known]
         scores = [record.scores.get(self.metric, 0.0) * whole for record, whole in zip(known, cited, strict=True)]
         return mean_interval(scores, seed=self.seed) if scores else None
+
+    @cached_property
+    def rates(self) -> dict[str, Interval]:
+        """Return how many questions without an answer were declined, and how many with one were not, by name.
+
+        Nothing where all questions have an answer, or none has.
+        """
+        asked = [(bool(record.gold_answers), declined(record)) for record in self.records]
+        return declined_rates(asked) if len({told for told, _ in asked}) > 1 else {}
 
     @property
     def warning(self) -> str:
@@ -163,6 +172,7 @@ class Evaluation:
             **{"score": self.score.mean, "score_low": self.score.low, "score_high": self.score.high},
             **{"grounded": self.grounded.mean, "questions": self.n},
             **({"answered": self.answered.mean} if self.answered else {}),
+            **{name.replace(" ", "_"): rate.mean for name, rate in self.rates.items()},
             **({"chain_cited": self.chain_cited.mean} if self.chain_cited else {}),
             "failures": sum(self.failures.values()),
             **{name: getattr(spent, own) for name, own in counts.items()},
@@ -178,7 +188,7 @@ class Evaluation:
 
     def as_json(self, **facts: Any) -> str:
         """Return every figure under the name that it has here, after these facts about the run."""
-        scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered")
+        scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered", "rates")
         more = ("warning", "failures", "retrieval", "spent", "paid", "seconds", "rounds")
         content = facts | {name: getattr(self, name) for name in (*scores, *more)}
         return to_json(content | {"sources": self.sources}, indent=2).decode()
@@ -190,8 +200,9 @@ class Evaluation:
     def __str__(self) -> str:
         failed = "".join(f", {count} failed ({cause})" for cause, count in self.failures.items())
         alone = f", {ANSWERED} {self.answered}" if failed and self.answered else ""
+        rates = "".join(f", {name} {rate}" for name, rate in self.rates.items())
         said = self.warning.replace(SIMULATED, "simulated")
-        return f"{self.metric} {self.score}{failed}{alone}{f', {said}' if said else ''}"
+        return f"{self.metric} {self.score}{rates}{failed}{alone}{f', {said}' if said else ''}"
 
 
 @dataclass(frozen=True)
@@ -221,23 +232,30 @@ class Paired:
         return {**evaluations, "difference": asdict(self.difference), "p": self.p}
 
 
-def is_grounded(record: Record) -> bool:
-    """Return whether a cited passage says what decides an answer.
+def is_grounded(record: Record) -> float:
+    """Return whether a cited passage says what decides an answer; of a list, for which share of its items one does.
 
     Where the task tells its gold passages or their titles, a gold passage, or one of the same article, must name the
     answer: others may name it and not say that it is the answer. How sure the LM is does not count. Elsewhere passages
     must decide the answer (`questree.programs.basis`), and a cited one must name it. A yes, a no, a label and a
-    paragraph stand in no passage word for word: there passages must decide it, and any of those will do.
+    paragraph stand in no passage word for word: there passages must decide it, and any of those will do. That there is
+    no answer, rightly, needs no passage.
     """
+    if declined(record) and not record.gold_answers:
+        return True
+    listed = record.answers if record.answer_style == "list" else ()
     by_passages = record.rests_on == "passages"
     passages, titles = set(record.gold_passages), set(map(normalise_title, record.gold_titles))
-    cited = list(record.references) if by_passages else []
+    cited = list(record.references) if by_passages or listed else []
     if passages or titles:
         named = zip(record.references, passage_names(record.references, passages), strict=True)
         cited = [one for one, name in named if name in passages or normalise_title(one.title) in titles]
+    texts = [f"{one.title} {one.text}" for one in cited]
+    if listed:
+        return fmean(stand_among(texts, one) for one in listed)
     if not record.answer or is_closed(record.answer):
         return by_passages and bool(cited)
-    return stand_among([f"{one.title} {one.text}" for one in cited], record.answer)
+    return stand_among(texts, record.answer)
 
 
 def cost_of(spent: Spent) -> str:

@@ -26,10 +26,13 @@ ScoreFunction = Callable[..., Any]
 
 _BY = ("", "title ")
 
+_INTERVALS = ("score", "grounded", "answered", "difference", "declined", "not declined")
+
 COLUMNS = {
     *("program", "questions", "score", "answered", "difference", "p", "failed", "calls", "words_in", "words_out"),
     *("rounds", "seconds", "cached", "cost", "simulated", "answered alone", "LM calls", "words in", "words out"),
-    *(f"{one}_{end}" for one in ("score", "grounded", "answered", "difference") for end in ("low", "high")),
+    *(f"{one}_{end}" for one in _INTERVALS for end in ("low", "high")),
+    *("declined", "not declined"),
     *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
     *("hops", "documents", "documents a call", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
     *("grounded", "rests_on", *(f"answer@{k}" for k in CONTEXTS), *(f"{by}chain@{k}" for by in _BY for k in CONTEXTS)),
@@ -165,7 +168,7 @@ def up_to_date(record: Record, example: dspy.Example) -> Record | None:
     if not changed:
         return record
     fields["retrieval"] = retrieval_scores(record.prediction, example)
-    fields["scores"] = {} if "gold_answers" in changed else by_judges(record)
+    fields["scores"] = {} if {"gold_answers", "needed"} & changed else by_judges(record)
     return record.model_copy(update=fields)
 
 

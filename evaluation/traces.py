@@ -158,7 +158,8 @@ class TraceWriter(BaseCallback):
 
 def _document(passage: Passage) -> dict[str, Any]:
     """Return a passage as MLflow's judges of retrieval read it."""
-    where = {"doc_uri": passage.id, "title": passage.title, "score": passage.score}
+    where: dict[str, Any] = {"doc_uri": passage.id, "title": passage.title, "score": passage.score}
+    where |= passage.model_dump(include={"source", "start", "end"}, exclude_defaults=True)
     return {"page_content": passage.text, "metadata": where, "id": passage.id}
 
 

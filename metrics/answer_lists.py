@@ -12,6 +12,7 @@ from .values import by_value, forms
 
 Items = Sequence[Sequence[str]]
 """What is needed: each item with its spellings, of which any is right."""
+_LISTED = re.compile(r"[:(] *([^:()]+)\)?\W*$")  # in "2: Ann and Bo" and "2 (Ann, Bo)"
 _NUMBER = re.compile(r"-?\d[\d.]*%?")
 
 
@@ -49,9 +50,14 @@ def list_scores(given: str | Sequence[str], needed: Items) -> dict[str, float]:
 
 
 def count_match(answer: str, golds: Sequence[str]) -> bool:
-    """Return whether the one number in an answer is a gold one by its value; an answer of several numbers is wrong."""
-    told = _numbers(answer)
-    return len(told) == 1 and any(told == _numbers(gold) for gold in golds)
+    """Return whether the one number in an answer is a gold one by its value; an answer of several numbers is wrong.
+
+    So is one that lists other than so many items: "3 (Ann and Bo)".
+    """
+    told, listed = _numbers(answer), _LISTED.search(answer)
+    named = items(listed[1]) if listed else ()
+    fits = len(named) < 2 or told == {str(len(named))}
+    return fits and len(told) == 1 and any(told == _numbers(gold) for gold in golds)
 
 
 def _numbers(text: str) -> set[str]:

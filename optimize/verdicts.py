@@ -13,7 +13,7 @@ from ..common.text import text_or_none
 from ..evaluation.record_scores import ScoreFunction, metric_name
 from ..evaluation.records import question_id
 from ..lm.failure import Failure
-from ..metrics import Metric
+from ..metrics import Metric, list_scores
 from ..programs.demonstrations import TraceStep, as_found, noted, select_demonstrations
 from .demonstrations import is_right, is_sound, shortened
 from .feedback import feedback
@@ -160,6 +160,8 @@ class Verdicts:
         of_one = example.get("answer_style") == "short" and not example.get("needed")
         if of_one and not is_right(answer, list(example.get("answers") or [answer])):
             return False
+        if example.get("needed") and not reply.get("answer"):  # a path proves a part of a list
+            return list_scores(answer, example.needed)["precision"] == 1
         if not isinstance(self.metric, Metric) or not self.metric.grades_answers:  # a step alone cites nothing
             return True
         return self.metric.verdict(example, dspy.Prediction(answer=answer))

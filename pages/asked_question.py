@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import dspy
 from pydantic import BaseModel, Field
@@ -33,7 +33,7 @@ class Citation(BaseModel):
         number: of the reference, from 1.
         start, end: where the mark stands in the content.
         claim: the words that it ends.
-        title, passage: of the reference.
+        title, passage, source: of the reference.
         sentence: the one of the passage that supports the claim, or several; None if none says anything of it.
         weak: whether the passage lacks most of the claim's names and numbers (`questree.metrics.supports_fragment`).
     """
@@ -44,6 +44,7 @@ class Citation(BaseModel):
     claim: str
     title: str
     passage: str
+    source: str
     sentence: str | None
     weak: bool
 
@@ -53,8 +54,9 @@ class Citation(BaseModel):
         claim, title, text = mark.fragment, passage.title, passage.text
         sentence = " ".join(supporting_sentences(claim, text, title)) or None
         weak = not supports_fragment(claim, f"{title} {text}", question)
-        place = {"number": mark.number, "start": mark.start, "end": mark.end}
-        return cls(**place, claim=claim, title=title, passage=text, sentence=sentence, weak=weak)
+        place: dict[str, Any] = {"number": mark.number, "start": mark.start, "end": mark.end}
+        told: dict[str, Any] = {"title": title, "passage": text, "source": passage.source}
+        return cls(**place, **told, claim=claim, sentence=sentence, weak=weak)
 
 
 class Reference(NamedTuple):
@@ -65,12 +67,17 @@ class Reference(NamedTuple):
         passage: itself.
         text: with the sentences marked that support a claim or a step.
         step: the number of the first step that rests on it; None if none does.
+        before, after: what stands beside it in its document; empty where that is not known.
+        opens: the address of what it comes from; empty where there is none.
     """
 
     number: int
     passage: Passage
     text: Marked
     step: int | None
+    before: str = ""
+    after: str = ""
+    opens: str = ""
 
 
 class ShownAnswer(Answered):
@@ -137,7 +144,8 @@ class ShownAnswer(Answered):
             resting = [step.node.support for step in steps if step.source == number]
             sentences = [*(one.sentence for one in claims if one.number == number), *resting]
             first = next((place for place, step in enumerate(steps, start=1) if step.source == number), None)
-            sources.append(Reference(number, passage, passage_marked(passage.text, sentences), first))
+            marked = passage_marked(passage.text, sentences)
+            sources.append(Reference(number, passage, marked, first, opens=passage.url))
         return sources
 
     def citations(self) -> list[Citation]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import dspy
 
 from ..evaluation.html import as_html
 from ..evaluation.records import Record
 from ..signatures import AnswerStyle
-from .asked_question import AskedQuestion, Citation, ShownAnswer
+from .asked_question import AskedQuestion, Citation, Reference, ShownAnswer
+
+if TYPE_CHECKING:
+    from ..retrieval.documents.indexed import IndexedDocuments
 
 STYLES: dict[str, str] = {
     "short": "in a few words",
@@ -55,7 +58,11 @@ def ask_page(offered: Offered, recent: Sequence[AskedQuestion] = (), problem: st
 
 
 def question_page(
-    asked: AskedQuestion, programs: Sequence[str], events: str = "", thread: Sequence[AskedQuestion] = ()
+    asked: AskedQuestion,
+    programs: Sequence[str],
+    events: str = "",
+    documents: IndexedDocuments | None = None,
+    thread: Sequence[AskedQuestion] = (),
 ) -> str:
     """Return the page of a question as it stands now.
 
@@ -63,17 +70,19 @@ def question_page(
         asked: the question.
         programs: to ask the same again.
         events: the address of what will change, which the page follows; empty if the question has ended.
+        documents: that passages come from.
         thread: the questions that it goes on from, the first one first.
     """
-    return as_html("question.html", programs=programs, events=events, thread=thread, **shown_answer(asked))
+    about = shown_answer(asked, documents)
+    return as_html("question.html", programs=programs, events=events, thread=thread, **about)
 
 
-def progress(asked: AskedQuestion) -> str:
+def progress(asked: AskedQuestion, documents: IndexedDocuments | None = None) -> str:
     """Return the part of the page of a question that changes, as it stands now."""
-    return as_html("live.html", **shown_answer(asked))
+    return as_html("live.html", **shown_answer(asked, documents))
 
 
-def shown_answer(asked: ShownAnswer) -> dict[str, Any]:
+def shown_answer(asked: ShownAnswer, documents: IndexedDocuments | None = None) -> dict[str, Any]:
     """Return what the templates draw an answer from: its text cut at its marks, and its sources."""
     pieces: list[tuple[str, Citation | None]] = []
     start = 0
@@ -81,10 +90,20 @@ def shown_answer(asked: ShownAnswer) -> dict[str, Any]:
         pieces.append((asked.final_content[start : one.start].rstrip(), one))
         start = one.end
     pieces.append((asked.final_content[start:], None))
-    return {"asked": asked, "content": pieces, "sources": asked.sources(), "styles": STYLES}
+    sources = [_in_document(one, asked, documents) if documents else one for one in asked.sources()]
+    return {"asked": asked, "content": pieces, "sources": sources, "styles": STYLES}
 
 
-def answer_page(said: dspy.Prediction | Record, *, simulated: bool) -> str:
+def _in_document(one: Reference, asked: ShownAnswer, documents: IndexedDocuments) -> Reference:
+    """Return a reference with what stands beside it, and where a server gives its document."""
+    if (beside := documents.beside(one.passage)) is None:
+        return one
+    _, sign, fragment = one.passage.source.partition("#")
+    opens = f"/questions/{asked.id}/sources/{one.number}{sign}{fragment}" if isinstance(asked, AskedQuestion) else ""
+    return one._replace(before=beside[0], after=beside[1], opens=opens)
+
+
+def answer_page(said: dspy.Prediction | Record, *, simulated: bool, documents: IndexedDocuments | None = None) -> str:
     """Return a prediction, or what a run kept of one, as a page that is one file by itself."""
     asked = ShownAnswer.of_prediction(said, simulated=simulated)
-    return as_html("one_answer.html", root=None, **shown_answer(asked))
+    return as_html("one_answer.html", root=None, **shown_answer(asked, documents))

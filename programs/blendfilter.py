@@ -184,10 +184,11 @@ class BlendFilter(Program):
             supported, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
             if supported and self.settings.samples == 1:
                 return found, supported
-            if external == knowledge.query:
+            if external == [knowledge.query]:
                 break
-            found["external"] = knowledge = self.find(external)
-        if "internal" in queries and internal != external:
+            each = [self.find(query).passages for query in external]
+            found["external"] = knowledge = Knowledge(" ".join(external), distinct(each))
+        if "internal" in queries and internal not in external:
             found["internal"] = self.find(internal)
         return {query: found[query] for query in queries if query in found} or found, None
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from ..common.sentences import sentences
 from ..metrics import contains, f1
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
-from .references import distinct
+from .answer import answer_items
+from .references import distinct, numbers_of, renumbered
 from .tree import Node, ReasoningTree
 
 
@@ -48,6 +50,21 @@ def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
         for node in _depth_first(tree, None)
         if node.action == "accept"
     ]
+
+
+def united(pieces: Sequence[Evidence]) -> Evidence:
+    """Return what the paths of a list say together: each fact and each item once, marks numbered over all passages."""
+    passages = distinct([piece.passages for piece in pieces])
+    number, facts = numbers_of(passages), list[str]()
+    for piece in pieces:
+        own = dict(enumerate((number[passage.id] for passage in piece.passages), start=1))
+        facts += sentences(renumbered(piece.analysis, own))
+    told = [item for piece in pieces for item in answer_items(piece.answer)]
+    return Evidence(
+        analysis=" ".join(dict.fromkeys(facts)),
+        answer="; ".join(answer_items("; ".join(told))),
+        passages=tuple(passages),
+    )
 
 
 def relevant_passages(tree: ReasoningTree) -> list[Passage]:

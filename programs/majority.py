@@ -16,6 +16,7 @@ from ..lm.parallel import run_parallel
 from ..metrics import by_value, compared, items, read_label, read_yes_no
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
+from .answer import answer_items
 from .modules.answers import CitedAnswer, cited_answer
 
 _MOST = 1000  # rollouts of one sampling, retries included
@@ -89,7 +90,7 @@ def most_votes(answers: Sequence[str], style: AnswerStyle) -> int:
 
 
 def vote(answer: str, style: AnswerStyle) -> str:
-    """Return what an answer votes for: its verdict or label where the style asks for one, else its normal form.
+    """Return what an answer votes for: its verdict, label or set of items where the style asks for one, else its form.
 
     It is empty, and no vote, if the answer says nothing, or that there is no answer.
     """
@@ -98,6 +99,8 @@ def vote(answer: str, style: AnswerStyle) -> str:
     if style in ("label", "two-label") and (label := read_label(answer or "")):
         return label
     text = text_or_none(answer) or ""
+    if style == "list":
+        return "; ".join(sorted(set(map(by_value, answer_items(text)))))
     return ", ".join(sorted(filter(None, map(by_value, items(text))))) or compared(text)
 
 

@@ -25,6 +25,7 @@ from .evidence import (
     rejected_on_topic,
     rejected_passages,
     relevant_passages,
+    united,
 )
 from .modules.reviews import (
     EvidenceFusion,
@@ -103,7 +104,7 @@ class Reviewing(Program):
         If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
         paragraphs the LM answers alone. With our review, rejected paragraphs are read as well: those on topic, or
         all where there are no others. Of a single piece whose facts keep a mark, the answer is told without a call, if
-        it is no long one.
+        it is no long one; of a list, what all pieces say together.
         """
         settings, ours = self.settings, self.settings.expansion == "review"
         pool = evidence_pool(tree)
@@ -114,8 +115,10 @@ class Reviewing(Program):
             if ours:
                 left = distinct([left, rejected_on_topic(tree)]) or rejected_passages(tree)
             passages = passages_within(left, settings.evidence_tokens)
-        alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
-        cited = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
+        several = answer_style == "list" and bool(pool)
+        alone = ours and settings.fusion == "evidence" and (several or len(pool) == 1) and answer_style != "long"
+        piece = united(pool) if several else pool[0] if pool else None
+        cited = (told_by(piece, tree.question) if piece and alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )
         limit = settings.max_passages
@@ -196,7 +199,8 @@ class PathSearch:
         action = outcome.action
         if action == "reject" and not self.settings.relevance_pruning:
             action = "search"
-        if action != "search":
+        goes_on = self.answer_style == "list" and self.settings.expansion == "review" and outcome.next_query is not None
+        if action == "reject" or (action == "accept" and not goes_on):
             return Visit(outcome, action, "accepted" if action == "accept" else "rejected")
         if stop := self.stop(node):
             return Visit(outcome, action, stop)
@@ -219,7 +223,7 @@ class PathSearch:
             action=visit.action,
             answer=visit.outcome.answer if visit.action == "accept" else None,
             next_query=visit.query,
-            ended=visit.ended,
+            ended="accepted" if visit.action == "accept" else visit.ended,
         )
 
     def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:

@@ -30,7 +30,6 @@ from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .answer import Abstain, settle_answer
 from .basis import standing_of
-from .modules.follow_ups import restated
 from .references import distinct, settle_marks, supported_by, without_loose_marks
 from .streams import Searching, told_growth
 from .tree import ReasoningTree
@@ -151,7 +150,10 @@ class Program(dspy.Module):
         with episode() as kept, deadline():
             try:
                 _check_question(question, tree.question, answer_style)
-                tree.question = neutralise(restated(tree.question, history)).strip()
+                if history:
+                    from .modules.follow_ups import restated  # most questions need none of it
+
+                    tree.question = neutralise(restated(tree.question, history)).strip()
                 if self.lacks_retriever:  # before the LM is asked for what would then be searched
                     raise self._without_retriever()
                 with asking(tree.question):

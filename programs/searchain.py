@@ -81,7 +81,8 @@ class SearChainSettings(MethodSettings):
 
     Attributes:
         max_rounds: r_max, how many chains the LM is asked for.
-        k: how many passages are looked at for each query (paper: 1).
+        k: how many passages are looked at for each query (paper: 1); of style list twice as many, except where
+            continuation=ask.
         check: what compares passages and answers, where no trained reader is given: one call to the LM that sees the
             recalled answer (verdict), or the LM as a reader that does not see it (reader; the paper's, with a DPR
             reader).
@@ -198,11 +199,12 @@ class SearChain(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Plan a chain, check it node by node, go on from each node that needs help, and trace (algorithm 1, Main)."""
         settings, check = self.settings, self.checked_by(tree.question, answer_style)
+        k = 2 * settings.k if settings.fills_in and answer_style == "list" else settings.k
         generate = self.revise if settings.fills_in else self.continue_chain
         plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
         branches, ends, chains = [add_branch(tree, None, plan, fills_in=settings.fills_in)], list[Node](), 1
         for branch in branches:  # which grow in number on the way
-            while settings.retrieval and (feedback := self.traverse(tree, branch, check)):
+            while settings.retrieval and (feedback := self.traverse(tree, branch, check, k)):
                 before = branch
                 if settings.fills_in and feedback.help != "revise":
                     branch = before if feedback.help == "fork" else add_filled_in(tree, branch, feedback)
@@ -276,13 +278,13 @@ class SearChain(Program):
             return [tree.nodes[node.id]]
         return add_branch(tree, parent, steps, fills_in=True, round=next_round(tree), replaces=node.id)
 
-    def traverse(self, tree: ReasoningTree, branch: list[Node], check: Check) -> Feedback | None:
+    def traverse(self, tree: ReasoningTree, branch: list[Node], check: Check, k: int) -> Feedback | None:
         """Return the feedback on the first node of the branch that needs help, if any (algorithm 1, Traverse)."""
         for planned in branch:
             node = refilled(tree, planned)
             if node.stance is not None or self.shares_outcome(tree, node):
                 continue
-            if feedback := self.interact(tree, node, check):
+            if feedback := self.interact(tree, node, check, k):
                 return feedback
         return None
 
@@ -313,11 +315,11 @@ class SearChain(Program):
         index: int | None = self.compare("duplicates", inputs, int | None, compare, remote=remote)
         return index
 
-    def interact(self, tree: ReasoningTree, node: Node, check: Check) -> Feedback | None:
+    def interact(self, tree: ReasoningTree, node: Node, check: Check, k: int) -> Feedback | None:
         """Return the feedback if the node needs completion or correction; None if it passes (algorithm 1, IR)."""
         settings = self.settings
         is_checked = settings.verification if node.answer and node.sure else settings.completion
-        node, verdict = self.look_up(tree, node, check if is_checked else None)
+        node, verdict = self.look_up(tree, node, check if is_checked else None, k)
         if not is_checked or not (node.found or (settings.fills_in and node.answer is None)):
             return None
         if node.answer is None:
@@ -340,27 +342,26 @@ class SearChain(Program):
             return "complete"
         return "remember" if verdict.remembered else "revise"
 
-    def look_up(self, tree: ReasoningTree, node: Node, check: Check | None) -> tuple[Node, Verdict]:
-        """Retrieve for a node; return it with its passages, and what these say (algorithm 1, Retrieval and Reader)."""
+    def look_up(self, tree: ReasoningTree, node: Node, check: Check | None, k: int) -> tuple[Node, Verdict]:
+        """Retrieve k passages for a node; return it and what they say of it (algorithm 1, Retrieval and Reader)."""
         passages, verdict = list[Passage](), Verdict("silent", node.query)
-        goes_on = check is not None and self.settings.fills_in
-        for found in lookups(tree, node, self.find) if goes_on else [self.find(node.query)]:
+        goes_on, find = check is not None and self.settings.fills_in, partial(self.find, k=k)
+        for found in lookups(tree, node, find) if goes_on else [find(node.query)]:
             passages += found
             node = tree.update(node, found=tuple(passages), passage=passages[0] if passages else None)
             if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
                 break
         last = verdict
         while check and last.is_of_several_passages:  # then more may give one
-            found = distinct([passages, self.find(node.query, len(passages) + self.settings.k)])[len(passages) :]
+            found = distinct([passages, self.find(node.query, len(passages) + k)])[len(passages) :]
             passages, last = passages + found, check(node.query, None, found)
             verdict = verdict.united(last)
             node = tree.update(node, found=tuple(passages))
         passage = verdict.passage or node.passage
         return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
 
-    def find(self, query: str, most: int | None = None) -> list[Passage]:
-        """Return k passages of a query, or as many; by default, the next best ones take the places of copies."""
-        k = most or self.settings.k
+    def find(self, query: str, k: int) -> list[Passage]:
+        """Return k passages of a query; by default, the next best ones take the places of copies."""
         passages = self.retrieve(query, k)
         if not self.settings.fills_in or without_copies(passages) == passages:
             return passages

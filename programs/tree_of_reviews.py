@@ -35,12 +35,13 @@ class TreeOfReviewsSettings(ReviewingSettings):
             embeddings, to a paragraph of the evidence pool or of its path is as high as this.
         set_pruning: beyond the paper: of paths with the same paragraphs in another order, one is reviewed. So a
             paragraph of the path itself opens none, also without ``repetitive_pruning``.
-        enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
+        enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree. Of a
+            list, it goes on: each path may tell other items.
         second_search: beyond the paper, three kinds of further searches. As long as every paragraph is rejected, the
             search begins again with a query that a review wrote; with the first, there are at most as many searches as
             levels. Depth first, a query that two rejected siblings ask for is searched for before the others are
-            reviewed. A query that a review wrote at full depth is searched for, and only the fusion reads the best
-            paragraph that it finds.
+            reviewed. If nothing is accepted in the end, the queries that reviews wrote at full depth are searched for,
+            and only the fusion reads the best paragraph that each finds.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """
@@ -140,6 +141,7 @@ class BoundedPathSearch(PathSearch):
         calls: how many LM calls reviews and completions took.
         proposed: by rejected reviews.
         again: the queries with which the search began again.
+        deepest: the nodes at full depth that need another search, with its query and guess.
     """
 
     settings: TreeOfReviewsSettings
@@ -147,12 +149,15 @@ class BoundedPathSearch(PathSearch):
     def __init__(self, program: TreeOfReviews, tree: ReasoningTree, answer_style: AnswerStyle):
         super().__init__(program, tree, answer_style, program.settings.widths, program.settings.repetitive_pruning)
         self.calls, self.proposed, self.again = 0, list[ProposedSearch](), list[str]()
+        self.deepest = list[tuple[Node, str, str | None]]()
 
     def search(self) -> None:
         """Search as the paper does; as long as every path is rejected, begin again with a query that a review wrote."""
         super().search()
         while self.begin_again(None, votes=1):
             pass
+        if not evidence_pool(self.tree):
+            self.search_deepest()
 
     def follow(self, nodes: list[Node]) -> None:
         """Review the nodes depth first, or level by level.
@@ -218,7 +223,7 @@ class BoundedPathSearch(PathSearch):
     def ended(self) -> Ended | None:
         """Return why no more nodes are visited; None if more are."""
         enough, left = self.settings.enough_agreement, self.left()
-        if enough is not None:
+        if enough is not None and self.answer_style != "list":
             agreeing = most_votes([piece.answer for piece in evidence_pool(self.tree)], self.answer_style)
             if agreeing >= enough:
                 return "enough agreement"
@@ -234,20 +239,16 @@ class BoundedPathSearch(PathSearch):
 
     def stop(self, node: Node) -> Ended | None:
         """Return why nothing is searched for from this node: it is at full depth, or the calls are spent."""
-        if (full := super().stop(node)) and self.settings.second_search and self.settings.expansion != "mpc":
-            return None
         left = self.left()
-        return full or ("out of calls" if left is not None and left < self.cost(node) else None)
+        return super().stop(node) or ("out of calls" if left is not None and left < self.cost(node) else None)
 
-    def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
-        """Open children as the paper does; at full depth, keep the best new paragraph, which only the fusion reads."""
-        if parent is None or super().stop(parent) is None:
-            return super().open(parent, query, found)
-        self.tree.update(parent, ended="full depth")
-        pruned, fields = self.pruning(parent), {"source": "passage", "ended": "full depth", "round": parent.round + 1}
-        for best in [passage for passage in found if pruned(passage) is None][:1]:
-            self.tree.grow(parent, query=query, passage=best, **fields)
-        return []
+    def search_deepest(self) -> None:
+        """Search for what paths at full depth lack; keep the best new paragraph, which only the fusion reads."""
+        for parent, query, guess in self.deepest:
+            found, pruned = self.program.retrieve_with(query, guess, self.widths[-1]), self.pruning(parent)
+            fields: dict[str, Any] = {"source": "passage", "ended": "full depth", "round": parent.round + 1}
+            for best in [passage for passage in found if pruned(passage) is None][:1]:
+                self.tree.grow(parent, query=query, passage=best, **fields)
 
     def record(self, node: Node, visit: Visit) -> Node:
         """Write the review into the node; count its calls, and keep the query that a rejected one proposes."""
@@ -255,7 +256,10 @@ class BoundedPathSearch(PathSearch):
         self.calls += self.cost(node) if expanded else 1
         if visit.action == "reject" and (outcome := visit.outcome).next_query:
             self.proposed.append(ProposedSearch(len(self.again), node.parent, outcome.next_query, outcome.guess))
-        return super().record(node, visit)
+        recorded, query = super().record(node, visit), visit.outcome.next_query
+        if visit.ended == "full depth" and query and self.settings.second_search and self.settings.expansion != "mpc":
+            self.deepest.append((recorded, query, visit.outcome.guess))
+        return recorded
 
     def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:
         """Return what tells why a paragraph opens no path: beyond the paper, also by set and by meaning."""

@@ -27,7 +27,7 @@ from ..signatures.written_questions import (
     WrittenStep,
 )
 from .answer import settle_answer
-from .evidence_chain import EvidenceChain, EvidenceChainSettings
+from .evidence_chain import EvidenceChain
 from .modules.step_module import StepModule
 from .program import Program, answered
 from .references import distinct, first_of, numbered
@@ -91,7 +91,7 @@ class QuestionChecks(StepModule):
     def __init__(self, retriever: Retriever | None):
         super().__init__()
         self.memory, self.single = dspy.Predict(AnswerFromMemory), dspy.Predict(JudgePassage)
-        self.finder = EvidenceChain(retriever, EvidenceChainSettings(abstain="unsure"))
+        self.finder = EvidenceChain(retriever)
 
     def forward(self, written: WrittenQuestion) -> str:
         """Return the first fault; empty if there is none."""

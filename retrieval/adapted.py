@@ -103,4 +103,5 @@ def _passage(found: Any, id: Any, rank: int) -> Passage:
         title=title,
         text=text,
         score=1 / rank if score is None else float(score),
+        source=str(fields.get("source") or fields.get("url") or ""),
     )

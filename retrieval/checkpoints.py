@@ -15,6 +15,8 @@ from .indexes.contents import CheckpointRecord
 
 EMBEDDED = "embedded"
 """The name of the encoder that comes with a package, all-MiniLM-L6-v2, or of the checkpoint that is made from it."""
+LONGEST = 512
+"""Tokens of a text that an encoder reads, if its folder states no less."""
 _HASHED = (".safetensors", ".bin", ".json", ".txt", ".metadata", ".model")
 
 
@@ -76,6 +78,23 @@ def modules_of(folder: Path) -> list[tuple[str, str]]:
         if Path(path).is_absolute() or ".." in Path(path).parts:
             raise CheckpointError(f"{folder / 'modules.json'} names {path}, which is not in its folder.")
     return modules
+
+
+def window_of(folder: Path, *, late: bool = False) -> int:
+    """Return how many tokens of a text an encoder reads: the least of what its folder states, often without meaning.
+
+    Args:
+        late: whether it is used for late interaction.
+    """
+    stated = {
+        "sentence_bert_config.json": "max_seq_length",
+        "tokenizer_config.json": "model_max_length",
+        "config.json": "max_position_embeddings",
+    }
+    if late:
+        stated |= {"artifact.metadata": "doc_maxlen", "config_sentence_transformers.json": "document_length"}
+    limits = [read_settings(folder / file, {}).get(field) for file, field in stated.items()]
+    return int(min([LONGEST, *(number for number in limits if number)]))
 
 
 def read_settings(path: Path, default: Any) -> Any:

@@ -8,19 +8,20 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..common.errors import IndexRefused, QuestreeError
-from ..common.files import make_folder
+from ..common.files import make_folder, write_atomically
 from .checkpoints import checkpoint_of
 from .corpora.corpus import CorpusSource
 from .index_folder import AUTO, chosen_kind, known_kind
 from .indexes.construction import MARK, Construction, building
-from .indexes.contents import CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
+from .indexes.contents import DOCUMENTS, CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
 from .indexes.index_kind import IndexKind, Order, Report, store_corpus
 from .passage import Passage
 
 if TYPE_CHECKING:
+    from .documents.folder import Changes, Documents
     from .indexes.cluster import Cluster
 
 logger = logging.getLogger(__name__)
@@ -42,11 +43,12 @@ def build_index(
     If it is interrupted, even killed, the same call continues it: the corpus is read again, finished chunks of
     passages are checked and kept if passages, checkpoint and precision are the same, and the index is, byte for byte,
     that of an uninterrupted build. A failure before anything was encoded leaves nothing. Where the index is finished,
-    the same call leaves it as it is.
+    the same call leaves it as it is. Where it holds documents of this folder, the same call reads and encodes what
+    changed, and the index is, byte for byte, that of a fresh build.
 
     Args:
-        corpus: a file or folder for ``read_corpus``, what that gives, or passages. If bad lines of it were left out,
-            their number is in the manifest.
+        corpus: a folder of documents, one of them or a pattern; a file or folder for ``read_corpus``, what that gives,
+            or passages. If bad lines or documents were left out, their number is in the manifest.
         out: the index folder; it must not exist, unless it holds this index, or any one and ``overwrite``.
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
@@ -62,29 +64,73 @@ def build_index(
     """
     chosen_kind(kind, 0)  # refused before the corpus is read
     order = {"settings": settings, "checkpoint": checkpoint, "cluster": cluster, "report": progress}
-    source = corpus if isinstance(corpus, CorpusSource) else CorpusSource(corpus)
-    if not overwrite and _is_built(source, Path(out), kind, settings, checkpoint):
-        return Path(out)
-    with building(Path(out), overwrite=overwrite) as work:
+    out, source = Path(out), source_of(corpus)
+    documents = cast("Documents", source) if source.of_documents else None
+    former, same = _followed(source, out, kind, settings, checkpoint) if not overwrite else (None, False)
+    if same:
+        return out
+    with building(out, overwrite=overwrite or former is not None) as work:
+        if former:
+            read_manifest(out, full=True)
         record = store_corpus(work.folder, source, progress)
-        _write(work, chosen_kind(kind, record.passages), record, order)
-    return Path(out)
+        order |= {"documents": documents is not None, "former": former}
+        read = documents.record.model_dump_json(indent=1) if documents else ""
+        _write(work, chosen_kind(kind, record.passages), record, order, read)
+    return out
 
 
-def _is_built(source: CorpusSource, out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> bool:
-    """Return whether the index at ``out`` is the one that is asked for. Only then the corpus has been read."""
+def document_changes(source: Documents, out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> Changes:
+    """Return what `build_index` will find changed; nothing is written, and no document taken apart."""
+    _followed(source, out, kind, settings, checkpoint)
+    return source.changes
+
+
+def _followed(
+    source: CorpusSource, out: Path, kind: str, settings: Any, checkpoint: str | Path | None
+) -> tuple[Path | None, bool]:
+    """Return the version of an index of these documents that is followed, if any, and whether the index is as asked."""
+    held = _held(out, kind, settings, checkpoint)
+    if not source.of_documents:
+        return None, held is not None and corpus_hash(source.passages()) == held.corpus.sha256
+    documents = cast("Documents", source)
+    documents.for_kind(chosen_kind(kind, 0), checkpoint, settings)
+    version = out / held.version if held else None
+    if version is None or not documents.follow(version):
+        return None, False
+    return version, documents.as_before()
+
+
+def source_of(corpus: str | Path | Iterable[Passage], *, strict: bool = False, **read: Any) -> CorpusSource:
+    """Return a corpus, whichever it is: documents, or what `read_corpus` reads, or passages.
+
+    Args:
+        strict: refuse all documents for one that cannot be read.
+        read: of other corpora, as for `read_corpus`.
+    """
+    if isinstance(corpus, CorpusSource):
+        return corpus
+    if isinstance(corpus, (str, Path)) and not read.get("corpus_format"):
+        from .documents.folder import Documents, are_documents
+
+        if are_documents(corpus):
+            return Documents(corpus, strict=strict)
+    return CorpusSource(corpus, **read)
+
+
+def _held(out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> IndexManifest | None:
+    """Return the manifest of the index at ``out`` if it was made as is asked for, of whichever corpus."""
     try:
         manifest = read_manifest(out)
     except IndexRefused:
-        return False
+        return None
     asked = chosen_kind(kind, manifest.corpus.passages)
     wanted = asdict(settings or asked.settings()) if asked.settings else {}
-    return (
+    alike = (
         asked.name == manifest.kind
         and all(value in (None, manifest.settings[name]) for name, value in wanted.items())  # None: the encoder's own
         and (not asked.find or asked.find(checkpoint).fingerprint == getattr(manifest.checkpoint, "fingerprint", None))
-        and corpus_hash(source.passages()) == manifest.corpus.sha256
     )
+    return manifest if alike else None
 
 
 def add_to_index(
@@ -132,8 +178,10 @@ def add_to_index(
     return folder
 
 
-def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:
-    """Write the index of the passages in the folder, and its manifest."""
+def _write(
+    work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any], documents: str = ""
+) -> None:
+    """Write the index of the passages in the folder, what was read of documents, and its manifest."""
     work.keep_only(kind.work)
     written = kind.write(Order(work.folder, PassageStore(work.folder), **order))
     manifest = IndexManifest(
@@ -144,6 +192,8 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
     )
     if kind.work and kind.cannot_add:
         work.remove(kind.work)
+    if documents:
+        write_atomically(work.folder / DOCUMENTS, documents)
     seal(work.folder, manifest, without=[MARK])
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 

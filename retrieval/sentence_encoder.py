@@ -15,12 +15,19 @@ import torch
 
 from ..common.errors import CheckpointError
 from .base import batched
-from .checkpoints import Checkpoint, find_checkpoint, minilm_folder, modules_of, read_settings
+from .checkpoints import (
+    LONGEST,
+    Checkpoint,
+    find_checkpoint,
+    minilm_folder,
+    modules_of,
+    read_settings,
+    window_of,
+)
 from .encoders import TextEncoder, load_model, precision_of
 
 _QUERIES_TOGETHER = 64
 Pooling = Literal["mean", "cls"]
-_LONGEST = 512
 _PROMPTS = "config_sentence_transformers.json"
 _TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
@@ -41,7 +48,7 @@ class Usage:
     normalised: bool = True
     query_prefix: str = ""
     passage_prefix: str = ""
-    window: int = _LONGEST
+    window: int = LONGEST
 
 
 _KNOWN: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -140,7 +147,7 @@ def find_usage(name: str, folder: Path, **given: Any) -> Usage:
     last = Path(name).name.lower()
     known: dict[str, Any] = next((usage for pattern, usage in _KNOWN if re.search(pattern, last)), {})
     stated = {field: value for field, value in given.items() if value is not None}
-    return Usage(**{"window": _window(folder), **known, **_prompts(folder), **_modules(folder, stated), **stated})
+    return Usage(**{"window": window_of(folder), **known, **_prompts(folder), **_modules(folder, stated), **stated})
 
 
 def _modules(folder: Path, stated: dict[str, Any]) -> dict[str, Any]:
@@ -179,13 +186,3 @@ def _prompts(folder: Path) -> dict[str, str]:
     passage = next((prompts[name] for name in ("passage", "document", "corpus") if name in prompts), None)
     found = {"query_prefix": prompts.get("query"), "passage_prefix": passage}
     return {field: prefix for field, prefix in found.items() if prefix}
-
-
-def _window(folder: Path) -> int:
-    """Return the smallest of the limits found; the tokenizer's is often a number without meaning."""
-    limits = [
-        read_settings(folder / "sentence_bert_config.json", {}).get("max_seq_length"),
-        read_settings(folder / "tokenizer_config.json", {}).get("model_max_length"),
-        read_settings(folder / "config.json", {}).get("max_position_embeddings"),
-    ]
-    return int(min([_LONGEST, *(number for number in limits if number)]))

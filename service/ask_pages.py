@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import PurePosixPath
 from typing import Annotated, get_args
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from ..common.errors import CorpusError
 from ..evaluation.traces import judge
 from ..pages import as_html
 from ..pages import question_page as pages
@@ -21,10 +23,11 @@ from ..programs.composed import Composed
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.prompts import rendered_prompts
 from ..programs.registry import build_kind
+from ..retrieval.documents.indexed import IndexedDocuments
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import SIGN_OF_LIFE, Client, Served, event_stream, sent
-from .door import cookie_name, cookie_of
+from .door import PDF_POLICY, cookie_name, cookie_of
 from .pending_question import Ended, PendingQuestion
 
 _RECENT, _NOTE = 8, 2000
@@ -99,16 +102,33 @@ async def ask(form: Form, service: Served, client: Client) -> Response:
 async def question_page(id: str, found: Found, service: Served) -> str:
     """Return the page of a question, which follows what changes."""
     if not isinstance(found, PendingQuestion):
-        return pages.question_page(found, service.names, thread=service.thread(found.after))
+        return pages.question_page(found, service.names, "", service.documents, service.thread(found.after))
     with found.following():  # a page without scripts follows by being loaded again
-        events = f"/questions/{id}/events?after={len(found.events)}"
-        return pages.question_page(found.now(), service.names, events, service.thread(found.asked.after))
+        events, thread = f"/questions/{id}/events?after={len(found.events)}", service.thread(found.asked.after)
+        return pages.question_page(found.now(), service.names, events, service.documents, thread)
 
 
 @routes.get("/questions/{id}/calls")
 def calls_page(asked: EndedQuestion, service: Served) -> str:
     """Return the page of everything that was asked for a question: each prompt and reply, each search."""
     return as_html("calls.html", asked=asked, steps=service.kept.steps(asked.id))
+
+
+@routes.get("/questions/{id}/sources/{number}")
+def source(asked: EndedQuestion, number: int, service: Served) -> Response:
+    """Return the document that a reference comes from: a PDF to look at, others, which may hold scripts, to keep."""
+    if not 1 <= number <= len(asked.references):
+        raise Refused(404, "there is no such reference", "not_found")
+    try:
+        name, content = service.documents.content(asked.references[number - 1])
+    except CorpusError as problem:
+        raise Refused(404, str(problem), "not_found") from None
+    is_pdf = content.startswith(b"%PDF-") and name.lower().endswith(".pdf")
+    kind, how = ("application/pdf", "inline") if is_pdf else ("application/octet-stream", "attachment")
+    named = quote(PurePosixPath(name).name, safe="")
+    headers = {"Content-Disposition": f"{how}; filename*=UTF-8''{named}"}
+    headers |= {"Content-Security-Policy": PDF_POLICY} if is_pdf else {}
+    return Response(content, media_type=kind, headers=headers)
 
 
 @routes.post("/questions/{id}/said")
@@ -126,7 +146,7 @@ async def events(
 ) -> Response:
     """Return what changes on the page of a question, as events."""
     heard = after if last_event_id is None else last_event_id + 1
-    return event_stream(_pieces(await found_question(id, service), max(heard, 0)))
+    return event_stream(_pieces(await found_question(id, service), max(heard, 0), service.documents))
 
 
 @routes.post("/questions/{id}/stop")
@@ -175,17 +195,19 @@ async def login(form: Form, request: Request) -> Response:
     return entered
 
 
-async def _pieces(found: PendingQuestion | AskedQuestion, after: int) -> AsyncIterator[bytes]:
+async def _pieces(
+    found: PendingQuestion | AskedQuestion, after: int, documents: IndexedDocuments
+) -> AsyncIterator[bytes]:
     """Yield what changes on the page of a question, to its end."""
     if isinstance(found, AskedQuestion):
-        yield sent(pages.progress(found), event="end")  # its page may have been drawn while it ran
+        yield sent(pages.progress(found, documents), event="end")  # its page may have been drawn while it ran
         return
     async with aclosing(found.follow(after)) as events:
         async for told in events:
             if told:
                 number, last = told[-1]
                 kind = "end" if isinstance(last, Ended) else "piece"
-                yield sent(pages.progress(found.now()), event=kind, id=str(number))
+                yield sent(pages.progress(found.now(), documents), event=kind, id=str(number))
             else:
                 yield SIGN_OF_LIFE
 

@@ -142,7 +142,8 @@ async def complete(asked: ChatRequest, request: Request, service: Served, client
     """Answer the last question of the user.
 
     The reply is the final content with its marks, `answer` the short answer and `answers` its items; each mark is an
-    annotation (`url_citation`) whose address is that of the passage on the question's page. `reasoning_content` tells
+    annotation (`url_citation`) whose address is the passage's own URL, or else that of the passage on the question's
+    page. Where a passage of a document stands is told with it (`source`, `start`, `end`). `reasoning_content` tells
     how a follow-up was restated, and in a stream each node as a line.
     """
     question = asked.ask(service, client)
@@ -244,7 +245,11 @@ def citations_of(asked: AskedQuestion, request: Request, before: int = 0) -> lis
     """Return what each mark of an answer cites, as OpenAI's annotations, with so many characters before the text."""
     address = permalink(asked, request)
     places = [(one, {"start_index": before + one.start, "end_index": before + one.end}) for one in asked.citations()]
-    cited = [{**place, "title": one.title, "url": f"{address}#cited-{one.number}"} for one, place in places]
+    cited = []
+    for one, place in places:
+        passage = asked.references[one.number - 1]
+        stands = passage.model_dump(include={"source", "start", "end"}, exclude_defaults=True)
+        cited.append({**place, **stands, "title": one.title, "url": passage.url or f"{address}#cited-{one.number}"})
     return [{"type": "url_citation", "url_citation": one} for one in cited]
 
 

@@ -37,11 +37,14 @@ _Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTER
 
 
 class FoundPassage(BaseModel):
-    """A passage, and the address at which it can be read again as a resource."""
+    """A passage, the address at which it can be read again as a resource, and where it stands (see `Passage`)."""
 
     uri: str
     title: str
     text: str
+    source: str
+    start: int | None
+    end: int | None
 
 
 class FoundAnswer(BaseModel):
@@ -64,7 +67,8 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
             passages.pop(passage.id, None)  # found anew: it becomes the latest
             passages[passage.id] = passage
             uri = f"passage://{quote(passage.id, safe='')}"
-            listed.append(FoundPassage(uri=uri, title=passage.title, text=passage.text))
+            told = passage.model_dump(include={"title", "text", "source", "start", "end"})
+            listed.append(FoundPassage(uri=uri, **told))
         for id in list(passages)[: max(0, len(passages) - _MOST_PASSAGES)]:
             del passages[id]
         return listed
@@ -85,11 +89,11 @@ def mcp_server(service: Service, retriever: Retriever | None, server: MCPServer[
 
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:
-        """Return a passage that was found, with its title."""
+        """Return a passage that was found, with its title and its source."""
         found = passages.get(id)  # the SDK has undone the quoting
         if found is None:
             raise ResourceNotFoundError("no passage of this address was found lately; search again")
-        return f"{found.title}\n\n{found.text}"
+        return "\n\n".join(filter(None, (found.title, found.source, found.text)))
 
     if retriever is not None:
         searched = retriever

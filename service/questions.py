@@ -29,6 +29,7 @@ from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
 from ..programs.modules.follow_ups import restated
 from ..retrieval import Retriever
+from ..retrieval.documents.indexed import IndexedDocuments
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .kept_questions import KeptQuestions
@@ -75,6 +76,7 @@ class Service:
         steps = [] if self.limits.stream_lm else [step for one in programs.values() for step in one.predictors()]
         for step in steps:
             ask_without(step.lm or self._lm, "stream")
+        self.documents = IndexedDocuments(one.retriever for one in programs.values() if isinstance(one, Program))
         self._queue = Queue(self.limits)
         self._parts = cache(compiled_parts)  # each question tells them
         self._questions: dict[str, PendingQuestion] = {}

@@ -17,7 +17,7 @@ FORMS: dict[str, str] = {
     "two-label": "SUPPORTS or REFUTES",
     "long": "a paragraph",
     "list": "every answer that fits, separated by semicolons; each a full name, date, number or other short phrase, "
-    "and with a fact of its own in the reasoning. Where several things fit a step on the way, follow each",
+    "with a fact of its own. Where several things fit a step on the way, follow each; more may fit than is shown",
 }
 """How a prompt describes each style: the one that is asked for, and no other."""
 

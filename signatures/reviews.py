@@ -8,6 +8,12 @@ from pydantic import BaseModel, Field
 from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
 from .roles import made_of
 
+PROVEN_ITEMS = (
+    "every answer that these passages prove, also while a fact for others is missing: full names, dates, numbers or "
+    "other short phrases, with semicolons between them"
+)
+"""The form of the answer of one path of several, where the question has several answers."""
+
 
 class ReviewPath(QuestionInputs):
     """Write down the facts that the answer needs and the passages tell, also a later one whose link to the question you

@@ -98,7 +98,7 @@ def remembered(question: Question) -> Question:
 
 def unknown_of(question: Question) -> set[str]:
     """Return the fields of a remembered question that are left out where it is written down, as they hold nothing."""
-    return {"paragraphs"} | {name for name in ("gold_passages", "needed") if not getattr(question, name)}
+    return {"paragraphs"} | {name for name in ("gold_passages", "needed", "written_by") if not getattr(question, name)}
 
 
 def find_kind(query: str, answer: str = "") -> str:
@@ -116,7 +116,7 @@ def _facts(question: Question) -> Iterator[WorldFact]:
     asked: list[list[_Way]] = []  # for each step
     for step in question.steps:
         asked.append(list(_ways(step.question, asked, [earlier.answer for earlier in question.steps])))
-        last = len(asked) == len(question.steps)
+        last = len(asked) == len(question.steps) and question.style != "list"
         if step.answer:
             answers = (step.answer, *(question.answers if last and is_among(step.answer, question.answers) else ()))
             titles = (step.support_title,) if step.support_title else question.gold_titles or None
@@ -153,7 +153,8 @@ def _whole(question: Question, step_keys: list[str]) -> WorldFact:
         titles = () if not stated else (last.support_title,) if last.support_title else titles
     needs = tuple(dict.fromkeys(step_keys)) or (normalise(question.question),)
     kind = find_kind(question.question, question.answers[0])
-    return WorldFact(question.question, question.answers, titles, needs, kind, question.gold_passages)
+    answers = ("; ".join(question.answers),) if question.style == "list" else question.answers
+    return WorldFact(question.question, answers, titles, needs, kind, question.gold_passages)
 
 
 def is_among(answer: str, answers: tuple[str, ...]) -> bool:

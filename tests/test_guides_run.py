@@ -11,13 +11,14 @@ from house import ROOT
 from test_guides import DOCS, PAGES, blocks
 
 ELSEWHERE = re.compile(  # what needs a key, a server, the network, minutes, or another program
-    r"openai/|hf://|…|\bQUESTION\b|\b(hotpotqa|musique|nq)\b|qdrant:|--checkpoint (?!embedded)|^python benchmarks"
-    r"|^(?!questree|python|cd|cat)|^questree (ui|serve|review|mcp|simulate|fetch)\b|--from-feedback"
+    r"openai/|hf://|…|\bQUESTION\b|\b(hotpotqa|musique|nq|manual)\b|qdrant:|--checkpoint (?!embedded)"
+    r"|^python benchmarks|^(?!questree|python|cd|cat|mkdir)|^questree (ui|serve|review|mcp|simulate|fetch)\b"
+    r"|--from-feedback"
 )
 MADE = re.compile(r"\b(?:indexes|readers|runs|site|duplicates)/[\w-]+|\b[\w-]+\.capsule\b")
 RUN = {
-    *("README", "attacks", "audit", "capsules", "citations", "comparing", "compiling", "evidence-chain", "papers"),
-    *("language-models", "lists-and-absence", "mlflow", "readers", "retrievers", "run-file", "serving"),
+    *("README", "attacks", "audit", "capsules", "citations", "comparing", "compiling", "documents", "evidence-chain"),
+    *("papers", "language-models", "lists-and-absence", "mlflow", "readers", "retrievers", "run-file", "serving"),
     *("your-own-code", "your-own-data", "your-own-questions", "your-own-service"),
 }
 GUIDES = [page for page in PAGES if page.stem in RUN and page != DOCS / "README.md"]
@@ -26,7 +27,7 @@ GUIDES = [page for page in PAGES if page.stem in RUN and page != DOCS / "README.
 def commands(text: str) -> list[str]:
     """Return the commands of a block; a text for a file belongs to the command that writes it."""
     whole = re.sub(r"\\\n\s*", "", text)
-    first = r"questree|python|cd|make|mlflow|docker|curl|env|export|sqlite3|HF_TOKEN=…"
+    first = r"questree|python|cd|mkdir|make|mlflow|docker|curl|env|export|sqlite3|HF_TOKEN=…"
     return re.findall(rf"^cat > \S+ <<'END'\n[\s\S]*?^END$|^(?:{first}) .*$", whole, re.MULTILINE)
 
 
@@ -87,7 +88,7 @@ def run(line: str, questree, monkeypatch) -> str:
         monkeypatch.chdir(line.removeprefix("cd ").split()[0])
         monkeypatch.syspath_prepend(".")
         return ""
-    if line.startswith(("cat ", "python ")):
+    if line.startswith(("cat ", "mkdir ", "python ")):
         line = line.replace("python ", f"{shlex.quote(sys.executable)} ")
         return subprocess.run(["bash", "-ec", line], check=True, capture_output=True, text=True).stdout
     ran = questree(*shlex.split(line, comments=True)[1:])

@@ -24,7 +24,7 @@ from .screen import Screen, echo
 
 _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
-    "Ask": ("demo", "mcp", "prompts"),
+    "Ask": ("search", "demo", "mcp", "prompts"),
     "Build": (*("fetch", "questions", "review", "serve-retriever", "calibrate-reader", "calibrate-links"),),
     "Measure": ("evaluate", "audit", "attack", "analyse"),
     "Share": ("export", "pack", "replay"),

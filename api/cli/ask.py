@@ -54,7 +54,7 @@ def ask(
             prediction = ask_live(answerer, question, style, follow_up or ())
         else:
             prediction = answerer(question=question, answer_style=style, history=follow_up or ())
-            put(_written(prediction, form), out)
+            put(_written(prediction, form, getattr(answerer, "retriever", None)), out)
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
     if why := not_known(experiment.lm, question):
@@ -96,8 +96,8 @@ def coloured(tree: "ReasoningTree", **how: Any) -> Any:
     return text
 
 
-def _written(prediction: Any, form: Form) -> str:
-    """Return a prediction in a form."""
+def _written(prediction: Any, form: Form, retriever: Any) -> str:
+    """Return a prediction in a form; a page tells what stands beside the passages of the retriever's documents."""
     import json
 
     from ..common.text import printable_json
@@ -106,8 +106,9 @@ def _written(prediction: Any, form: Form) -> str:
 
     if form == "html":
         from ..pages.question_page import answer_page
+        from ..retrieval.documents.indexed import IndexedDocuments
 
-        return answer_page(prediction, simulated=_is_simulated())
+        return answer_page(prediction, simulated=_is_simulated(), documents=IndexedDocuments([retriever]))
     if form == "mermaid":
         return as_mermaid(prediction.tree)
     if form == "json":

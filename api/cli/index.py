@@ -30,15 +30,19 @@ def index(
     overwrite: bool = False,
     add: bool = False,
     links: bool = False,
+    dry_run: bool = False,
+    strict: bool = False,
 ) -> None:
-    """Make an index of a corpus, for the --retriever of every command.
+    """Make an index of documents or passages, for the --retriever of every command.
 
-    The same command goes on where it was interrupted, and leaves a finished index as it is.
+    The same command goes on where it was interrupted, and leaves a finished index as it is; of a folder of documents it
+    reads and encodes what changed.
 
     Args:
-        corpus: Passages: JSONL (id, title, text; or contents), a JSON array, CSV, Parquet, TSV of ColBERT or DPR,
-            HotpotQA's Wikipedia abstracts (archive or folder), KILT's knowledge source; also .gz, .bz2, .xz. 'mini' is
-            the bundled one.
+        corpus: A folder of documents (PDF, Word, PowerPoint, Excel, HTML, EPUB, Markdown, text, CSV, notebooks), one of
+            them or a pattern in quotes; or passages: JSONL (id, title, text; or contents), a JSON array, CSV, Parquet,
+            TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or folder), KILT's knowledge source; also
+            .gz, .bz2, .xz. 'mini' is the bundled one.
         out: Folder of the index.
         engine: Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION
             without a server.
@@ -53,9 +57,13 @@ def index(
         overwrite: Replace the index that is there.
         add: Add to the index that is there, as if it were built from all passages.
         links: Make its links too, beside it (OUT.links), for --retriever linked:OUT.
+        dry_run: Of documents, only say how many are new, changed or gone.
+        strict: Stop at a document that cannot be read; else it is named and left out.
     """
     from ..data import MINI_CORPUS
-    from ..retrieval.corpora.corpus import read_corpus
+    from ..retrieval import KINDS
+    from ..retrieval.documents.folder import Documents
+    from ..retrieval.index_builder import document_changes, source_of
     from ..retrieval.indexes.cluster import connected
     from .progress import progress_bars
 
@@ -80,14 +88,28 @@ def index(
     settings = named_values(values, "--set")
     new = None if add else {"checkpoint": checkpoint, "overwrite": overwrite}
     with connected(on, workers) if on else nullcontext() as cluster, progress_bars() as bars:
-        source = read_corpus(corpus, corpus_format=form, skip_bad=skip_bad)
+        source = source_of(corpus, corpus_format=form, skip_bad=skip_bad, strict=strict)
+        refuse(
+            ((dry_run or strict) and not source.of_documents, "--dry-run and --strict are of documents"),
+            (source.of_documents and add, "new documents go into the folder that is indexed: leave --add out"),
+            (dry_run and engine, "--dry-run compares documents with an index in a folder: name --out"),
+        )
+        if isinstance(source, Documents) and out and dry_run:
+            checked = KINDS[kind].named_settings(settings) if settings else None
+            echo(f"{document_changes(source, out, kind, checked, checkpoint)}; nothing was done")
+            return
         if engine is not None:
+            if isinstance(source, Documents):
+                source.for_kind(KINDS["exact"], checkpoint, None)  # Qdrant has the encoder of late interaction
             said = _uploaded(source, engine, settings, new, progress=bars.index)
         else:
             how = {"cluster": cluster, "progress": bars.index}
             said = _built(source, cast(Path, out), kind, settings, new, links=links, **how)
     for line in source.bad:
-        echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
+        place = f", line {line.number}" if line.number else ""
+        echo(f"left out {line.file}{place}: {line.problem}", err=True)
+    if isinstance(source, Documents):
+        said += f"\n{source.told()}"
     echo(said)
 
 
@@ -115,8 +137,7 @@ def _built(
     """Make the index in a folder, or add to it; return what the user is told."""
     from rich.filesize import decimal
 
-    from ..retrieval import add_to_index, build_index, read_manifest
-    from ..retrieval.index_folder import KINDS
+    from ..retrieval import KINDS, add_to_index, build_index, read_manifest
     from ..retrieval.indexes.contents import held_version
     from ..retrieval.linked.retriever import links_folder, make_links
 
@@ -124,9 +145,10 @@ def _built(
     if new is None:
         add_to_index(source, out, **how)
     else:
-        there = "" if new["overwrite"] or held_version(out) is None else " is there already"  # or it is refused
+        before = held_version(out)
         checked = KINDS[kind].named_settings(settings) if settings else None
         build_index(source, out, kind=kind, settings=checked, **new, **how)
+        there = " is there already" if before == held_version(out) else ""
     manifest = read_manifest(out)
     size = decimal(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"

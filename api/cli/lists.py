@@ -113,9 +113,9 @@ def _list_tasks(as_json: bool) -> None:
 
 
 def _here(task: "KnownTask", folder: "Path") -> str:
-    from ..data import read_task_manifest
+    from ..data import BUNDLED, read_task_manifest
 
-    if task.name == "mini":
+    if task.name in BUNDLED:
         return "bundled"
     try:
         if read_task_manifest(folder, task.name):

@@ -105,12 +105,13 @@ def _asked_live(parts: "Parts", capsule: Path, as_json: bool) -> "list[Drift]":
 
 
 def _bundled(parts: "Parts", capsule: Path) -> "Retriever | None":
-    """Return the bundled task's retriever if a run searched with it, which nobody has to name; None otherwise."""
+    """Return the bundled tasks' retriever if a run searched with it, which nobody has to name; None otherwise."""
+    from ..data import BUNDLED
     from ..evaluation.stored_runs import open_runs
 
-    if parts.settings.task != "mini":
+    if parts.settings.task not in BUNDLED:
         return None
-    runs = [run for run in open_runs(capsule) if run.identity.get("task") == "mini"]
+    runs = [run for run in open_runs(capsule) if run.identity.get("task") in BUNDLED]
     searched = {facts["fingerprint"] for run in runs if (facts := run.part("retriever"))}
     return parts.retriever if searched and parts.retriever.fingerprint in searched else None
 

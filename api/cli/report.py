@@ -43,7 +43,7 @@ def print_comparison(comparison: Comparison, *, details: bool = False) -> None:
     """Print a line for each program: its score and what it cost; with details every figure."""
     from ..evaluation.evaluation import FAILURES
 
-    main = {"program", comparison.metric, "grounded", "p", "failed", "LM calls", "cost"}
+    main = {"program", comparison.metric, "grounded", "declined", "not declined", "p", "failed", "LM calls", "cost"}
     lines = [
         {name: cell for name, cell in line.items() if details or name in main or name.startswith("difference")}
         for line in comparison.table.lines
@@ -98,13 +98,14 @@ def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:
 
 
 def _figures(evaluation: Evaluation) -> dict[str, str]:
-    """Return the six figures that matter most."""
+    """Return the figures that matter most."""
     spent, paid, n = evaluation.spent, evaluation.paid, evaluation.n
     cached = f", {paid.cached:,} of {paid.calls:,} calls from the cache" if paid.cached else ""
     cost = "$0.00" if paid.calls and paid.cached == paid.calls else dollars(paid.cost).replace("–", "no price known")
     return {
         evaluation.metric: f"{evaluation.score:.3f}, n={n}",
         "grounded": f"{evaluation.grounded:.3f}",
+        **{name: str(rate) for name, rate in evaluation.rates.items()},
         "failed": ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0",
         "calls": f"{spent.calls / n:.1f} a question",
         "tokens": f"{(spent.tokens_in + spent.tokens_out) / n:,.0f} a question",
@@ -132,6 +133,8 @@ def _details(evaluation: Evaluation) -> dict[str, str]:
 _EXPLAINED = {
     "difference": "question by question, with its 95% interval",
     "grounded": "the score, where only answers count whose deciding fact stands in a cited passage",
+    "declined": "the share of the questions without an answer to which none was given",
+    "not declined": "the share of the questions with an answer to which one was given",
     "chain cited": "the share of answers that cite every gold passage; of a score, where only such answers count",
     "failed": "questions without an answer, by cause; each counts as wrong",
     "calls": "LM calls",

@@ -23,7 +23,7 @@ from questree.evaluation.tables import markdown_of
 
 from .tally import Tally
 
-PARTS = ["faults", "dresses", "interruptions", "corruption", "fuzz", "forgeries"]
+PARTS = ["faults", "dresses", "interruptions", "folders", "corruption", "fuzz", "forgeries"]
 
 
 def part(name: str) -> Callable[[argparse.Namespace, Path], Iterable[tuple[str, Tally]]]:

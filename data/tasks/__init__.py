@@ -19,6 +19,7 @@ KNOWN_TASKS: PartsByName[KnownTask] = PartsByName(
     __name__,
     {
         "mini": ".bundled:MINI",
+        "mini-lists": ".bundled:MINI_LISTS",
         "hotpotqa": ".hotpotqa:HOTPOTQA",
         "hotpotqa-fullwiki": ".hotpotqa:HOTPOTQA_FULLWIKI",
         "musique": ".musique:MUSIQUE",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .base import Corpus, KnownTask
 
 MINI = KnownTask(
@@ -14,6 +16,7 @@ MINI = KnownTask(
     sizes={"train": 74, "dev": 53, "test": 53},
     corpus=Corpus("bundled"),
 )
+MINI_LISTS = replace(MINI, name="mini-lists", sizes={"train": 8, "dev": 8, "test": 8})
 RECORDED = KnownTask(
     name="recorded",
     licence="MIT (questions as their data sets)",

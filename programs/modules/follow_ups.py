@@ -14,14 +14,12 @@ _TURNS, _CHARACTERS = 10, 2000  # the last turns, and of each its beginning: wha
 
 
 def restated(question: str, history: Sequence[str]) -> str:
-    """Return a question that is complete in itself, by one LM call; the same one if nothing was said before it.
+    """Return a question that is complete in itself, by one LM call.
 
     Args:
         question: as it was asked.
         history: what was asked and answered before, in order.
     """
-    if not history:
-        return question
     turns = [turn[:_CHARACTERS] for turn in history[-_TURNS:]]
     with episode():
         reply = call(dspy.Predict(RestateQuestion), conversation=turns, question=question)

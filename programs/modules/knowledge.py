@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from ...common.sentences import sentences
+from ...common.sentences import sentences, without_item_mark
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
@@ -61,11 +61,12 @@ class QueryBlending(StepModule):
 
     def drafted(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage]
-    ) -> tuple[CitedAnswer | None, str, str]:
-        """Return the answer, if the passages name it and tell all its facts, and two queries for what they lack.
+    ) -> tuple[CitedAnswer | None, list[str], str]:
+        """Return the answer, if the passages name it and tell all its facts, and queries for what they lack.
 
-        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts, the
-        internal one what the LM recalls of them. If it recalls nothing, both are the same. Neither holds guesses.
+        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts; of a
+        list, each of these questions is one by itself. The internal one adds what the LM recalls of them; if it recalls
+        nothing, it is the external one. None holds guesses.
         """
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
         answer = supported_answer(reply.supported_answer, answer_style)
@@ -76,9 +77,11 @@ class QueryBlending(StepModule):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
         facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
-        external = self.blend(question, f"{facts} {text_or_none(missing) or ''}")
+        asked = text_or_none(missing) or ""
+        each = [without_item_mark(one) for one in sentences(asked)] if answer_style == "list" else []
+        external = each or [self.blend(question, f"{facts} {asked}")]
         known = content_of(recalled, guesses=False)
-        return told, external, self.blend(question, f"{facts} {known}") if known else external
+        return told, external, self.blend(question, f"{facts} {known}") if known else external[0]
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
         """Return the question with the reasoning and answer that the passages lead to."""

@@ -15,6 +15,7 @@ from ...metrics import read_label, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.reviews import (
+    PROVEN_ITEMS,
     Assertion,
     FuseAnalyses,
     FuseEvidence,
@@ -69,24 +70,28 @@ class PathReview(StepModule):
     def forward(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]
     ) -> ReviewOutcome:
-        """Return the outcome; its guess is the missing paragraph (section 3.4, missing-paragraph completion)."""
+        """Return the outcome; its guess is the missing paragraph (section 3.4, missing-paragraph completion).
+
+        Of a list, each path tells the items that it proves, and may ask for what others need.
+        """
+        several = answer_style == "list"
         reply = call(
             self.review,
             drop="first",
             question=question,
-            answer_style=answer_style,
+            answer_style=PROVEN_ITEMS if several else answer_style,
             tried=[query for query in tried if query != question],
             passages=numbered(passages),
         )
         answer = supported_answer(reply.supported_answer, answer_style)
         complete = NOTHING_MISSING.fullmatch(reply.next_query)
         query = None if complete else query_or_none(reply.next_query)
-        supported = answer is not None and complete is not None
+        supported = answer is not None and (several or complete is not None)
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
         action = action_of(review.relevant, review.supported, answer)
         kind = "reject after facts" if action == "reject" and review.thoughts else action
         judgements = [_judgement(review, passages, reply, last=self.judges_last)]
-        note(reply, kind, judgements, exemplary=(query is None) == supported)
+        note(reply, kind, judgements, exemplary=several or (query is None) == supported)
         if query is not None and query.casefold() in {earlier.casefold() for earlier in tried}:
             query = None
         return ReviewOutcome(review, action, answer, query, text_or_none(reply.guess))

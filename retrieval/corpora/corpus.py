@@ -47,8 +47,11 @@ class CorpusSource:
         corpus_format, skip_bad: as for `read_corpus`.
 
     Attributes:
+        of_documents: whether it is `Documents`, with which an index is kept in step.
         bad: the lines that were left out so far.
     """
+
+    of_documents = False
 
     def __init__(
         self,

@@ -66,12 +66,13 @@ class CorpusFormat:
     remark: Callable[[str], str] = lambda first: ""
 
 
-def passage_of(id_: str, text: str, title: str) -> Passage:
-    """Return the passage that a line holds.
+def passage_of(id_: str, text: str, title: str, source: object = None) -> Passage:
+    """Return the passage that a line holds; what its source should be counts if it is text.
 
     Raises:
         BadText: if it has no text or no id.
     """
     if not text.strip() or not id_.strip():
         raise BadText(f"its `{'id' if text.strip() else 'text'}` is empty")
-    return Passage(id=id_.strip(), title=title.strip(), text=text.strip())
+    told = source.strip() if isinstance(source, str) else ""
+    return Passage(id=id_.strip(), title=title.strip(), text=text.strip(), source=told)

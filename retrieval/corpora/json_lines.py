@@ -1,4 +1,4 @@
-"""A JSON object a line: ``id``, ``title``, ``text``; without an id the line's number is it.
+"""A JSON object a line: ``id``, ``title``, ``text``, ``url`` or ``source``; without an id the line's number is it.
 
 BEIR, MIRACL and ColBERT name the id otherwise (`IDS`). Pyserini and FlashRAG have ``contents`` for title and text.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,6 +40,7 @@ class Article(JsonLine):
     id: str | int
     title: str
     text: list[str]
+    url: Any = None
 
 
 class _Line(JsonLine):
@@ -49,6 +50,7 @@ class _Line(JsonLine):
     title: str | None = Field(default=None, validation_alias=AliasChoices(*_spelt(("title",))))
     text: str | None = Field(default=None, validation_alias=AliasChoices(*_spelt(("text",))))
     contents: str | None = None
+    source: Any = Field(default=None, validation_alias=AliasChoices(*_spelt(("url", "source"))))
 
 
 _FORM = '(a line is {"id": "1", "title": "…", "text": "…"})'
@@ -83,7 +85,7 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
             text, title = text[titled.end() :], title or titled[1]
     whole = isinstance(row.id, float) and row.id.is_integer()  # as pandas writes the ids of a column with gaps
     id_ = number if row.id is None else int(row.id) if whole else row.id
-    yield passage_of(str(id_), text, title or "")
+    yield passage_of(str(id_), text, title or "", row.source)
 
 
 def _numbered(line: str) -> str:

@@ -22,7 +22,7 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield the abstract; nothing for an article without one."""
     article = read_line(Article, line)
     if text := "".join(article.text).strip():
-        yield passage_of(str(article.id), text, article.title)
+        yield passage_of(str(article.id), text, article.title, article.url)
 
 
 def _lines(path: Path) -> Iterator[Line]:

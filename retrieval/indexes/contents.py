@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 NAME = "questree-index.json"
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
+DOCUMENTS = "documents.json"
+"""What was read of a folder of documents, in the version of an index of them."""
 FORMAT = 4
 _KIND = ManifestKind("index", FORMAT, "build it again", sealed=True, error=IndexRefused)
 _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
@@ -155,8 +157,12 @@ def seal(place: Path, manifest: IndexManifest, without: Collection[str]) -> None
 
 
 def canonical(passage: Passage) -> bytes:
-    """Return the line that stands for a passage; the hash of these lines identifies a corpus."""
-    return json.dumps([passage.id, passage.title, passage.text], ensure_ascii=False).encode() + b"\n"
+    """Return the line that stands for a passage; the hash of these lines identifies a corpus.
+
+    Of a passage whose source is not known it is that of indexes made before passages had one.
+    """
+    place = [passage.source, passage.start, passage.end] if passage.source else []
+    return json.dumps([passage.id, passage.title, passage.text, *place], ensure_ascii=False).encode() + b"\n"
 
 
 def corpus_hash(passages: Iterable[Passage]) -> str:
@@ -189,7 +195,7 @@ class PassageStore:
     def __init__(self, folder: Path) -> None:
         import numpy as np
 
-        self._folder = folder
+        self.folder = folder
         self._lines = np.memmap(folder / PASSAGES, np.uint8, "r")
         self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
 
@@ -201,10 +207,11 @@ class PassageStore:
             raise IndexError(f"there is no passage {position} among {len(self)}")
         first, end = self._offsets[position : position + 2]
         try:
-            id_, title, text = json.loads(self._lines[first:end].tobytes())
-            return Passage(id=id_, title=title, text=text)
+            id_, title, text, *place = json.loads(self._lines[first:end].tobytes())
+            source, begins, ends = place or ("", None, None)
+            return Passage(id=id_, title=title, text=text, source=source, start=begins, end=ends)
         except (ValueError, TypeError, RecursionError) as problem:  # forged: it is as it was sealed
-            raise IndexRefused(f"{self._folder} is damaged: its passage {position} cannot be read.") from problem
+            raise IndexRefused(f"{self.folder} is damaged: its passage {position} cannot be read.") from problem
 
     def __iter__(self) -> Iterator[Passage]:
         return (self[position] for position in range(len(self)))

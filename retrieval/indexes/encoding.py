@@ -35,6 +35,7 @@ from .chunks import (
 from .cluster import Cluster, ClusterError
 from .contents import PASSAGES, PassageStore
 from .index_kind import BuildProgress, Order, Report
+from .known_rows import KnownRows
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,12 @@ def encode_corpus(order: Order, name: str, encoder: PassageEncoder, identity: st
     remove_others(folder, kept)
     count = _Count(order, encoder, kept.values())
     if missing := [number for number in range(chunk_count(len(passages))) if number not in kept]:
-        write = partial(write_chunk, folder, passages, identity)
+        known = KnownRows(order.former, name, identity).rows if order.documents else None
+
+        def write(encode: Callable[[list[str]], Encoded], number: int) -> ChunkRecord:
+            by_groups = partial(known, encode) if known else encode
+            return write_chunk(folder, passages, identity, by_groups, number)
+
         if order.cluster:
             records = _on_cluster(order.cluster, load, encoder, write, missing)
         else:

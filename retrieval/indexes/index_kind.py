@@ -75,6 +75,8 @@ class Order:
         cluster: whose workers encode; if there is none, this process does.
         report: called with how far it is.
         before: the folder of the index whose passages are the first of these, if the others are added to it.
+        documents: whether the passages are of documents, and encoded in groups that the next version knows again.
+        former: the folder of the version from which such groups are taken.
     """
 
     folder: Path
@@ -85,6 +87,8 @@ class Order:
     cluster: Cluster | None = None
     report: Report = lambda _: None
     before: Path | None = None
+    documents: bool = False
+    former: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ _WRONG = 70  # candidates of a question that the trainer sees beside the wanted 
 _SIZE = {"max_iter": 100, "max_leaf_nodes": 12, "max_depth": 6, "min_samples_leaf": 30}
 _FIT = {"learning_rate": 0.09, "l2_regularization": 5, "max_features": 0.5, "early_stopping": False}
 
-
 Measured = tuple[Interval, Interval]  # recall@5, and the share of questions that have their whole chain among 15
 
 

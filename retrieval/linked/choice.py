@@ -20,6 +20,7 @@ from .pool import QuestionTerms, gather, ranks
 _SHIPPED = Path(__file__).with_name("choice.json").resolve()
 _KIND = ManifestKind("choice of links", 1, "calibrate again: questree calibrate-links", error=CheckpointError)
 _SEEDS = 5  # the best of the first choice, around which the second looks
+_FIRST, _NEAR, _MOST = 5, 20, 12  # places that stay; how far down, and how many, are alike to the best by words
 Seen = tuple[Array, Array]  # the positions of candidates, rising, and their (candidates, features)
 
 
@@ -86,7 +87,7 @@ class Choice(BaseModel, frozen=True):
         found, numbers = look(question, ranking)
         first = found, self.first.scores(numbers)
         again, numbers = look(question, ranking, *first)
-        return best_first(again, self.second.scores(numbers), *first)
+        return with_alike(question, ranking, *best_first(again, self.second.scores(numbers), *first))
 
 
 def look(question: QuestionTerms, ranking: Array, *first: Array) -> Seen:
@@ -107,3 +108,18 @@ def best_first(positions: Array, scores: Array, found: Array, first: Array) -> t
     scores = scores + 0.5 * np.append(first, first.min())[ranks(positions, found)]
     order = np.argsort(-scores, kind="stable")
     return positions[order], scores[order]
+
+
+def with_alike(question: QuestionTerms, ranking: Array, positions: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the same; after the first five come those that hold the telling words of the best by words.
+
+    Of several people of one profession each may be asked for; what the links of one of them bring comes later.
+    """
+    near = np.sort(ranking[:_NEAR])
+    held = question.weights(near) > 0
+    told = held[near == ranking[0]] * question.idf
+    alike = near[(held >= (told > told.max(initial=0) / 2)).all(1)]
+    last = scores[:_FIRST][-1]
+    raised = np.isin(positions, alike) & (scores < last) & (1 < len(alike) <= _MOST)
+    order = np.argsort(-np.where(raised, last, scores), kind="stable")
+    return positions[order], np.where(raised, last, scores)[order]

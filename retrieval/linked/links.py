@@ -16,7 +16,7 @@ from ...common.text import words_in
 from ..bm25 import BM25Retriever, stop_words, tokenized
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
-from .names import HEAD, marks_of, named_titles, names_in, title_hash, title_words, word_hash
+from .names import HEAD, called, marks_of, named_titles, names_in, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000  # passages that a name joins, and that a title is borne by or named in: more would slow a search
@@ -49,11 +49,14 @@ class Links:
         Where links of the first of them are given, only those of these are read again that may name a new title.
         """
         passages, count = words.passages, len(words.passages)
-        known = ((title_hash(one.title), word_hash(one.id)) for one in map(passages.__getitem__, range(count)))
-        hashes, ids = np.fromiter(known, np.dtype((np.uint64, 2)), count).T
+        each = map(passages.__getitem__, range(count))
+        known = ((*(title_hash(called(one, bare)) for bare in (False, True)), word_hash(one.id)) for one in each)
+        given, hashes, ids = np.fromiter(known, np.dtype((np.uint64, 3)), count).T
+        bare, first = not given.any(), given[: len(before.title_of) if before else 0]
+        before, hashes = before if first.any() != bare else None, hashes if bare else given
         titles, order = np.unique(hashes[hashes > 0]), np.argsort(ids, kind="stable")
         title_of, again = places_in(titles, hashes).astype(np.int32), _to_read(before, words)
-        read = zip(*_read(words, again, titles, report), strict=True)
+        read = zip(*_read(words, again, titles, bare, report), strict=True)
         headed, heads, sources, targets, holders, names = map(np.concatenate, read)
         sources, targets = _distinct(sources, targets, title_of)
         read_titles = _replaced(before.read_titles if before else None, again, sources, titles[targets], count)
@@ -115,7 +118,7 @@ def _to_read(before: Links | None, words: BM25Retriever) -> Array:
     if before is None:
         return np.arange(len(words.passages))
     found = [np.arange(len(before.title_of), len(words.passages))]
-    for title in {words.passages[place].title for place in found[0].tolist()}:
+    for title in {called(words.passages[place], True) for place in found[0].tolist()}:
         told = np.array([title_hash(title)], np.uint64)
         if told[0] and places_in(before.titles, told)[0] < 0:
             lists = sorted((places for places, _ in words.postings(" ".join(title_words(title))).values()), key=len)
@@ -123,20 +126,20 @@ def _to_read(before: Links | None, words: BM25Retriever) -> Array:
     return np.unique(np.concatenate(found)).astype(np.int64)
 
 
-def _read(words: BM25Retriever, places: Array, titles: Array, report: Report) -> Iterator[tuple[Array, ...]]:
+def _read(words: BM25Retriever, at: Array, titles: Array, bare: bool, report: Report) -> Iterator[tuple[Array, ...]]:
     """Yield for some passages at a time which one has which word in its title, names which title, holds which name."""
     marks = marks_of(titles)
-    for first in range(0, max(len(places), 1), _TOGETHER):
-        some = places[first : first + _TOGETHER]
+    for first in range(0, max(len(at), 1), _TOGETHER):
+        some = at[first : first + _TOGETHER]
         those = [words.passages[place] for place in some.tolist()]
-        titled = tokenized([" ".join(title_words(one.title)) for one in those], words.settings)
+        titled = tokenized([" ".join(title_words(called(one, bare))) for one in those], words.settings)
         heads = [[word for word in dict.fromkeys(found) if word not in stop_words()] for found in titled]
         names = [names_in(f"{one.title}. {one.text}") for one in those]
         source, target = named_titles([words_in(one.text) for one in those], titles, marks)
         headed, holders = (np.repeat(some, list(map(len, lists))) for lists in (heads, names))
         hashes = np.array([word_hash(word) & HEAD for word in chain.from_iterable(heads)], np.int64)
         yield headed, hashes, some[source], target, holders, np.fromiter(chain.from_iterable(names), np.uint64)
-        report(BuildProgress("linking", first + len(some), len(places)))
+        report(BuildProgress("linking", first + len(some), len(at)))
 
 
 def _replaced(before: Lists | None, again: Array, keys: Array, items: Array, count: int) -> Lists:
@@ -160,8 +163,7 @@ def _shared(holders: Array, hashes: Array) -> tuple[Array, Array]:
     """Return the pairs of passage and name, numbered, of names that several passages hold; a passage's rarest first."""
     _, name, often = np.unique(hashes, return_inverse=True, return_counts=True)
     useful = (often >= 2) & (often <= JOINED)
-    kept = np.flatnonzero(useful[name])
-    holders, name = holders[kept], name[kept]
+    holders, name = holders[useful[name]], name[useful[name]]
     order = np.lexsort((name, often[name], holders))
     few = order[place_among_equals(holders[order]) < NAMED]
     return holders[few], (np.cumsum(useful) - 1)[name[few]]

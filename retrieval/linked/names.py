@@ -14,6 +14,7 @@ import regex
 from ...common.text import words_in
 from ..bm25 import stop_words
 from ..lists import Array, places_in
+from ..passage import Passage
 
 LONGEST = 7  # words of a title that is looked for in texts
 HEAD = (1 << 31) - 1  # bits by which a word of a title is known
@@ -21,6 +22,9 @@ _MARKS, _FACTOR, _BITS = 1 << 24, 0x9E3779B97F4A7C15, (1 << 64) - 1
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
 _SPAN = regex.compile(rf"\p{{Lu}}[\w'’\-]*\.?(?: (?:{_JOINING} ){{0,2}}[\p{{Lu}}\d][\w'’\-]*\.?)*")
+_SUBJECT = regex.compile(  # what a first sentence names before "is", brackets or a comma
+    r"(?:(?:The|An?) )?(\p{Lu}[^.;:()]{0,60}?[\p{Lu}\d][\w'’\-]*|\p{Lu}[\w'’\-]+)(?= \(|,? (?:is|was|are|were) |, )"
+)
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(rf"\b(?:(\d{{1,2}}) ({_MONTH})|({_MONTH}) (\d{{1,2}})),? (\d{{4}})\b")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
@@ -42,6 +46,12 @@ def title_words(title: str) -> list[str]:
     return words_in(_IN_BRACKETS.sub("", title) or title)
 
 
+def called(passage: Passage, bare: bool) -> str:
+    """Return what other texts call a passage: its title's last part; of a bare corpus, what its text names first."""
+    found = _SUBJECT.match(passage.text) if bare and not passage.title else None
+    return found[1] if found else passage.title.rsplit(" › ", 1)[-1]
+
+
 def title_hash(title: str) -> int:
     """Return what a title is known by; 0 for one that is not looked for: a number, stop words, too short or long."""
     words = title_words(title)
@@ -53,8 +63,7 @@ def title_hash(title: str) -> int:
 def names_in(text: str) -> set[int]:
     """Return the names in a text: spans of capitalised words, each two neighbours in longer ones, dates and years."""
     found = {phrase_hash([month or other, day or date, year]) for day, month, other, date, year in _DATE.findall(text)}
-    found.update(map(word_hash, _YEAR.findall(text)))
-    return found.union(*map(names_in_span, _SPAN.findall(text)))
+    return found.union(map(word_hash, _YEAR.findall(text)), *map(names_in_span, _SPAN.findall(text)))
 
 
 @lru_cache(1 << 18)

@@ -44,7 +44,7 @@ class LinkedRetriever(IndexRetriever):
     def __init__(
         self, base: Retriever, words: BM25Retriever, links: Links, choice: Choice, choice_file: Path | None = None
     ) -> None:
-        rule = f"linked 2 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
+        rule = f"linked 3 {base.fingerprint} {words.fingerprint} {choice.fingerprint}"
         super().__init__(words.passages, hashlib.sha256(rule.encode()).hexdigest()[:16])
         self.name, self.remote, self.similarity = f"linked {base.name}", base.remote, base.similarity
         self.folder = base.folder

@@ -89,7 +89,8 @@ def point_of(position: int, passage: Passage, words: Words, rows: Any) -> models
     from qdrant_client import models
 
     vectors: dict[str, Any] = {TOKENS: rows.tolist(), WORDS: models.SparseVector(indices=words[0], values=words[1])}
-    return models.PointStruct(id=position, vector=vectors, payload=passage.model_dump(include={"id", "title", "text"}))
+    kept = {"id", "title", "text"} | ({"source", "start", "end"} if passage.source else set())
+    return models.PointStruct(id=position, vector=vectors, payload=passage.model_dump(include=kept))
 
 
 def passage_of(point: models.Record | models.ScoredPoint) -> Passage:

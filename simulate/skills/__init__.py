@@ -7,11 +7,12 @@ function ``(asked) -> values of the outputs`` beside those of its family, and li
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import NamedTuple
 
 from ..asked import Asked
 from ..prompt import Prompt, Values
-from . import answers, chain_of_query, evidence, knowledge, shapes, written_questions
+from . import answers, chain_of_query, evidence, knowledge, shapes
 
 
 class Skill(NamedTuple):
@@ -25,6 +26,11 @@ class Skill(NamedTuple):
         """Tell whether the prompt gives and asks for all of them."""
         given, wanted = {f.name for f in prompt.inputs}, {f.name for f in prompt.outputs}
         return given.issuperset(self.inputs.split()) and wanted.issuperset(self.outputs.split())
+
+
+def _written(name: str) -> Callable[[Asked], Values]:
+    """Return a skill of those who write questions, which no other question needs to import."""
+    return lambda asked: getattr(import_module(f"{__name__}.written_questions"), name)(asked)
 
 
 SKILLS = [
@@ -43,8 +49,8 @@ SKILLS = [
     Skill("question passages", "evidence searches sure", evidence.read_evidence),
     Skill("question proposed_answer", "lacking follows", evidence.confirm_answer),
     Skill("question", "steps_planned", evidence.plan_lookups),
-    Skill("passages asks_for", "written_question steps answers", written_questions.write_question),
-    Skill("question passages proposed_answer", "suffices", written_questions.judge_passage),
+    Skill("passages asks_for", "written_question steps answers", _written("write_question")),
+    Skill("question passages proposed_answer", "suffices", _written("judge_passage")),
     Skill("question", "remembered", lambda asked: {"remembered": asked.mind.believes(asked.words)}),
     Skill("lookups passages", "looked_up", evidence.answer_lookups),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),

@@ -56,6 +56,9 @@ def review_path(asked: Asked) -> Values:
     """Tell the facts of a path, whether the last passage gives one, and what is to be searched for next."""
     reviewed, judge, passages = review_paragraphs(asked), asked.judge, asked.passages
     read = judge.reads(passages)
+    items = reviewed["answer"]
+    if not items and asked.question and asked.question.style == "list" and read:  # a path proves a part
+        items = conclude(asked, asked.gather(read)).replace(UNKNOWN, "")
     query = "" if reviewed["supported"] else str(reviewed["next_query"])
     if normalise(query) in {normalise(one) for one in [asked.words, *asked.prompt.texts("tried")]}:
         query = ""
@@ -64,7 +67,7 @@ def review_path(asked: Asked) -> Values:
         "last_adds": bool(judge.useful(passages[-1:])),
         "next_query": query,
         "guess": _write(query, asked.mind.recalls(query)) if query else "",
-        "supported_answer": reviewed["answer"] or "",
+        "supported_answer": items or "",
     }
 
 

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 
+from house import ROOT
+
 LACKING = """
 import sys
 from questree.cli import main
 from questree.optimize import optimizer
 
-sys.modules |= dict.fromkeys(["fastapi", "mcp", "optuna", "qdrant_client", "ray"])
+sys.modules |= dict.fromkeys(["fastapi", "mcp", "optuna", "qdrant_client", "ray", "semantic_text_splitter"])
 
 def told(call):
     try:
@@ -29,6 +31,7 @@ NEEDS = {
     "ask Why? --retriever qdrant:folder/mini": "qdrant",
     "index mini --engine qdrant:folder/mini": "qdrant",
     "index mini --out made --on ray": "cluster",
+    f"index {ROOT / 'docs'} --out made --kind bm25": "documents",
     "compile direct --optimizer mipro --out made": "optimizers",
 }
 

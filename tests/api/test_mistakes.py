@@ -20,7 +20,7 @@ MISTAKES = [
     ("ask Why? --lm recorded:nowhere.jsonl", "nowhere.jsonl"),
     ("ask Why? --adapter two-step", "two-step"),
     ("ask ''", "question is empty"),
-    ("prompts cot --set k=1", "no setting of cot 'k'. There are: none."),
+    ("prompts cot --set k=1", "no setting of cot 'k'. There are: abstain (off)."),
     *(
         (f"{words}:/0123456789abcdef/program --tracking-uri sqlite:///here.db", "There is no MLflow store at here.db")
         for words in ("ask Why? --program runs", "show runs", "show models", "serve runs", "evaluate models")

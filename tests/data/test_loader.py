@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.data import DATA_VARIABLE, KNOWN_TASKS, load_task, task_names
+from questree.data import BUNDLED, DATA_VARIABLE, KNOWN_TASKS, load_task, task_names
 from questree.metrics import normalise_title
 
 
@@ -38,7 +38,7 @@ def test_a_name_is_found_in_the_folder_given_or_in_the_environments(folder: Path
     monkeypatch.setenv(DATA_VARIABLE, str(folder))
     assert load_task("both") == given
     assert load_task(folder / "both.jsonl") == given
-    assert task_names() == ["mini", "both"]
+    assert task_names() == ["mini", "mini-lists", "both"]
 
 
 def test_a_file_of_a_tasks_name_is_meant_only_as_a_path(folder: Path, monkeypatch) -> None:
@@ -93,13 +93,17 @@ def test_a_corpus_that_is_given_wins_and_must_exist(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "more", "message"),
     [
-        ("bot", {}, r"no task 'bot'\. Did you mean 'both'\? Known here: mini, both\. .* put bot\.jsonl into"),
+        (
+            "bot",
+            {},
+            r"no task 'bot'\. Did you mean 'both'\? Known here: mini, mini-lists, both\. .* put bot\.jsonl into",
+        ),
         ("hotpotqa", {}, r"'hotpotqa' do not come with.*: questree fetch hotpotqa\. Or put a hotpotqa\.jsonl"),
         ("both:fever", {}, r"no questions of 'fever'; it has those of: hotpotqa, musique"),
         ("both", {"split": "validation"}, r"no split 'validation'.*train, dev, test"),
         ("both", {"limit": 0}, r"limit of 0"),
         ("both", {"data_dir": "nowhere"}, r"data folder nowhere does not exist"),
-        ("minni", {"data_dir": None}, rf"Known here: mini\. .*cache.tasks \({DATA_VARIABLE} names another"),
+        ("minni", {"data_dir": None}, rf"Known here: mini, mini-lists\. .*cache.tasks \({DATA_VARIABLE} names another"),
         ("squad", {"data_dir": None}, r"questree fetch squad\. .*QUESTREE_DATA"),
     ],
 )
@@ -108,7 +112,7 @@ def test_what_does_not_exist_is_said_with_what_does(folder: Path, name: str, mor
         load_task(name, **{"data_dir": folder, **more})
 
 
-@pytest.mark.parametrize("name", sorted(set(KNOWN_TASKS) - {"mini", "hotpotqa-fullwiki"}))
+@pytest.mark.parametrize("name", sorted(set(KNOWN_TASKS) - {*BUNDLED, "hotpotqa-fullwiki"}))
 def test_every_real_file_loads_whole(shared_data: Path, name: str) -> None:
     if not (shared_data / f"{name}.jsonl").is_file():
         pytest.skip(f"no questions of {name} in {shared_data}")

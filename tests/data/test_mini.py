@@ -19,6 +19,11 @@ def task() -> Task:
 
 
 @pytest.fixture(scope="module")
+def lists() -> list[Question]:
+    return [question for split in load_task("mini-lists").questions.values() for question in split]
+
+
+@pytest.fixture(scope="module")
 def questions(task: Task) -> list[Question]:
     return [question for split in task.questions.values() for question in split]
 
@@ -65,8 +70,10 @@ def test_a_hop_is_a_step_with_an_answer_that_refers_only_backward(questions: lis
         assert not any("#" in step.question for step in question.resolved_steps()), question.id
 
 
-def test_each_steps_answer_stands_in_its_gold_passage(questions: list[Question], texts: dict[str, str]) -> None:
-    for question in questions:
+def test_each_steps_answer_stands_in_its_gold_passage(
+    questions: list[Question], lists: list[Question], texts: dict[str, str]
+) -> None:
+    for question in [*questions, *lists]:
         supports = {step.support_title for step in question.steps}
         assert supports == set(question.gold_titles), question.id
         for step in question.steps:
@@ -79,9 +86,22 @@ def test_the_answer_of_a_chain_is_that_of_a_step(questions: list[Question]) -> N
             assert normalise(question.steps[-1].answer) in map(normalise, question.answers), question.id
 
 
-def test_the_same_step_has_the_same_answer_everywhere(questions: list[Question]) -> None:
+def test_the_same_step_has_the_same_answer_everywhere(questions: list[Question], lists: list[Question]) -> None:
     answers: dict[str, set[str]] = {}
-    for question in questions:
+    for question in [*questions, *lists]:
         for step in question.resolved_steps():
             answers.setdefault(normalise(step.question), set()).add(step.answer)
     assert {step: given for step, given in answers.items() if len(given) > 1} == {}
+
+
+def test_each_item_of_a_list_is_the_answer_of_a_step_and_each_split_has_questions_without_an_answer(
+    lists: list[Question],
+) -> None:
+    told = [question for question in lists if question.answers]
+    assert Counter((question.split, bool(question.answers)) for question in lists) == {
+        (split, has): 4 for split in ("train", "dev", "test") for has in (True, False)
+    }
+    assert all(question.style == "list" and len(question.needed) > 1 for question in told)
+    for question in told:
+        assert {*question.answers} <= {step.answer for step in question.steps}, question.id
+    assert {question.style for question in lists if not question.answers} == {"short", "list"}

@@ -212,7 +212,8 @@ def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,),
         (record("Sweden", references=()), {}, False),
         (record("Norway"), {}, False),  # no cited passage names it
         (record("yes"), {}, True),
-        (record("", None), {}, False),
+        (record("", None), {"gold_answers": ("Sweden",)}, False),
+        (record("", None), {}, True),  # rightly none
         (record("Sweden"), {"gold_passages": ("1",)}, True),
         (record("Sweden"), {"gold_passages": (passage_fingerprint("IKEA", "IKEA was founded in Sweden"),)}, True),
         (record("Sweden"), {"gold_passages": ("2",)}, False),  # names the answer, and tells something else
@@ -226,6 +227,16 @@ def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,),
 )
 def test_what_is_grounded(one: Record, gold: dict[str, tuple[str, ...]], grounded: bool):
     assert is_grounded(one.model_copy(update=gold)) is grounded
+
+
+@pytest.mark.parametrize("gold", [{}, {"gold_passages": ("1",)}])
+def test_of_a_list_each_item_is_grounded_by_itself(gold: dict[str, tuple[str, ...]]):
+    told = {"answer_style": "list", "answers": ("Sweden", "Norway"), "answer": "Sweden; Norway", "rests_on": "memory"}
+    one = record("x").model_copy(update=told | gold)
+    assert is_grounded(one) == 0.5
+    assert is_grounded(one.model_copy(update={"answers": ("Sweden",)})) == 1
+    many = tuple(f"City {number}" for number in range(9))
+    assert is_grounded(one.model_copy(update={"answers": many, "answer": "; ".join(many)})) == 0, "no paragraph"
 
 
 def test_the_score_of_answers_that_cite_the_whole_chain():

@@ -11,7 +11,7 @@ import pytest
 
 from questree.cli.report import evaluation_table
 from questree.evaluation.comparison.comparison import files_of
-from questree.evaluation.comparison.page import plots_of
+from questree.evaluation.comparison.page import as_page, plots_of
 from questree.evaluation.comparison.plots import dot_rows, scatter
 from questree.evaluation.comparison.published import published
 from questree.evaluation.comparison.rows import Comparison
@@ -124,6 +124,28 @@ def test_failed_questions_count_as_wrong_and_the_answered_ones_stand_beside():
     assert [row["answered"] for row in comparison.table.numbers] == [1.0, 0.5]
     assert "1.000" in str(comparison.evaluations["a"]).partition("answered alone")[2]
     assert "answered alone" not in compared(a=made([1])).table.lines[0]
+
+
+def test_two_rates_stand_beside_the_scores_where_some_questions_have_no_answer():
+    records = made([1, 1, 0, 0]).records
+    gold, given = (("x",), ("x",), (), ()), ("x", "", "", "y")
+    told = zip(records, gold, given, strict=True)
+    told = [{"gold_answers": gold, "answer": one, "answers": (one,) * bool(one)} for _, gold, one in told]
+    found = Evaluation("f1", tuple(r.model_copy(update=of) for r, of in zip(records, told, strict=True)))
+    comparison = compared(a=found, b=found)
+    (line, _), (numbers, _) = comparison.table.lines, comparison.table.numbers
+    assert (line["declined"][:5], line["not declined"][:5]) == ("0.500", "0.500")
+    assert (numbers["declined"], numbers["not declined"], found.figures()["not_declined"]) == (0.5, 0.5, 0.5)
+    assert numbers["declined_low"] < 0.5 < numbers["declined_high"]
+    assert "declined 0.500" in str(found)
+    assert "Not declined" in as_page(comparison)
+    assert "declined" not in as_page(compared(a=made([1]), b=made([1])))
+
+
+def test_the_page_shows_every_gold_answer_of_a_question_that_flipped():
+    both = {"gold_answers": ("Po", "Elbe"), "needed": (("Po",), ("Elbe",))}
+    one, other = (made([score]).records[0].model_copy(update=both) for score in (1, 0))
+    assert "Po; Elbe" in as_page(compared(a=Evaluation("cover-em", (one,)), b=Evaluation("cover-em", (other,))))
 
 
 def test_a_difference_of_right_answers_has_a_p_value_for_all_comparisons_together():

@@ -41,7 +41,7 @@ def test_the_longest_question_is_asked(scripted):
 def test_an_answer_style_that_does_not_exist_is_refused(style, unasked):
     failure = unasked(question="Why?", answer_style=style).failure
     assert failure.cause == "question"
-    assert failure.message.endswith("take short, yes-no, label, two-label, long")
+    assert failure.message.endswith("take short, yes-no, label, two-label, long, list")
     assert len(failure.message) < 120
     (reply,) = answer_all(unasked, [{"question": "Why?", "answer_style": style}], concurrency=1)
     assert reply["failure"]["cause"] == "question"

@@ -100,7 +100,10 @@ def test_what_is_looked_for_in_passages_is_every_item_and_there_must_be_one() ->
 
 @pytest.mark.parametrize(
     ("answer", "right"),
-    [("3", 1), ("three sons", 1), ("He has 3.0 sons.", 1), ("13", 0), ("3 of 12", 0), ("Ann, Bo, Cy", 0), ("3.5", 0)],
+    [
+        *[("3", 1), ("three sons", 1), ("He has 3.0 sons.", 1), ("13", 0), ("3 of 12", 0), ("Ann, Bo, Cy", 0)],
+        *[("3.5", 0), ("3 (Ann, Bo and Cy)", 1), ("three: Ann, Bo", 0), ("3 (in all)", 1)],
+    ],
 )
 def test_a_count_is_compared_as_a_number(answer: str, right: float) -> None:
     asked = SimpleNamespace(answers=["3"], answer_style="short", kind="count")

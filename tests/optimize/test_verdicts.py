@@ -58,6 +58,8 @@ def test_a_step_that_lists_all_is_right_and_one_that_gives_a_part_is_not():
     for answer, right in (("Elbe and Po", True), ("Po", False)):
         _, inputs, reply = FUSES
         assert given._answers_right((None, inputs, {**reply, "answer": answer}), listed) is right
+    for answer, right in (("Po", True), ("Po; Rhine", False)):  # a path of Tree of Reviews proves a part
+        assert given._answers_right((None, inputs, {"supported_answer": answer}), listed) is right
 
 
 def test_only_a_good_prediction_teaches(verdicts):

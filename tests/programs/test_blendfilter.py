@@ -249,6 +249,16 @@ def test_by_default_each_passage_is_judged_once_and_the_question_stands_first(as
     assert ids(ran.prediction.passages) == ["A", "C"]
 
 
+def test_of_a_list_each_missing_fact_is_searched_for_by_itself_and_what_is_found_is_united(ask):
+    draft = {"facts": "A is near [1].", "missing": "1. Where is Brno?\n2. Where is Cork?"}
+    ran = ask(
+        judging("ACD", **draft), {Q: "AB", "Where is Brno?": "C", "Where is Cork?": "D"}, preset="best", style="list"
+    )
+    assert [query for query, _ in ran.queries] == [Q, "Where is Brno?", "Where is Cork?"]
+    assert ran.calls == ["facts(A+B)", "judgements(A+B+C+D)", "final_content(A+C+D)"]
+    assert [node.query for node in ran.prediction.tree.nodes if node.blend] == [Q, "Where is Brno? Where is Cork?"]
+
+
 @pytest.mark.parametrize(
     ("draft", "queries"),
     [

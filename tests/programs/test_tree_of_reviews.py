@@ -509,3 +509,50 @@ def test_the_papers_chain_reviews_with_thoughts_as_its_table_13_does():
 def test_the_fusion_of_the_chain_is_a_setting_and_without_passages_the_lm_is_left_to_itself(ask_chain):
     assert ask_chain({"A": accept("a")}, {Q: "A"}, fusion="analysis").asked[-1].given("passages") is None
     assert ask_chain({}, {}).calls == ["final_content()"]
+
+
+def proving(**reviews: dict[str, str]) -> Any:
+    """An LM whose review of a path is listed by its titles; it rejects others."""
+    return lambda asked: reviews.get("".join(asked.titles)) or ours("", "", adds=False)
+
+
+def test_of_a_list_every_path_is_reviewed_and_what_they_prove_is_told_together_without_a_call(ask_best):
+    reply = proving(
+        A=ours("text of A", "A is text of A [1]."),
+        B=ours("text of B", "B is text of B [1]."),
+        C=ours("text of C; the text of B", "C is text of C [1]."),
+    )
+    prediction, *_ = ran = ask_best(reply, {Q: "AXBC"}, style="list")
+    assert ran.calls == ["facts(A)", "facts(X)", "facts(B)", "facts(C)"]
+    assert ask_best(reply, {Q: "AXBC"}, style="list", evidence_tokens=1).prediction.answers == prediction.answers
+    assert sorted(prediction.answers) == ["text of A", "text of B", "text of C"]
+    told = "A is text of A [1]. B is text of B [2]. C is text of C [3]."
+    assert prediction.final_content == f"{told} So the answer is {prediction.answer}."
+    assert [passage.id for passage in prediction.references] == ["A", "B", "C"]
+    assert prediction.rests_on == "passages"
+    assert [node.ended for node in prediction.tree.nodes] == ["accepted", "rejected", "accepted", "accepted"]
+    single = ask_best(reply, {Q: "AXBC"})
+    assert single.calls == ["facts(A)"], "the question of a single answer ends as before"
+
+
+def test_a_path_of_a_list_that_proves_an_item_is_searched_on_from_where_another_needs_a_fact(ask_best):
+    reply = proving(A=ours("text of A", "A is text of A [1].", "after A"), AB=ours("text of B", "B is text of B [2]."))
+    prediction, asked, queries = ask_best(reply, {Q: "A", "after A": "B"}, style="list")
+    assert [query for query, _ in queries] == [Q, "after A"]
+    assert prediction.answers == ["text of A", "text of B"]
+    assert prediction.tree.nodes[0].next_query == "after A"
+    assert "these passages prove" in asked[0].given("answer_style")
+    assert ask_best(reply, {Q: "A", "after A": "B"}).prediction.evidence[0].answer == "text of B", (
+        "not enough by itself"
+    )
+
+
+def test_nothing_is_searched_for_at_full_depth_where_a_path_is_accepted(ask_best):
+    reply = proving(A=ours("", query="after A"), B=ours("text of B", "B is text of B [1]."))
+    assert ask_best(reply, {Q: "AB", "after A": "C"}, widths=(5,)).queries == [(Q, 5)]
+
+
+def test_the_paper_reviews_a_list_as_any_question(ask):
+    ran = ask({"A": accept("a") | {"next_query": "more"}, "B": accept("b")}, {Q: "AB"}, style="list")
+    assert ran.calls == ["relevant(A)", "relevant(B)", "final_content(A+B)"]
+    assert "every answer that fits" in ran.asked[0].given("answer_style")

@@ -12,7 +12,7 @@ import tarfile
 import pytest
 
 from questree.common.errors import CorpusError
-from questree.retrieval import read_corpus
+from questree.retrieval import build_index, load_index, read_corpus
 from questree.retrieval.corpora import corpus
 from questree.retrieval.corpora.corpus import FORMATS
 
@@ -76,6 +76,29 @@ READ = {
 def test_forms_are_recognised_and_read(tmp_path, name, lines, expected):
     found = list(read_corpus(written(tmp_path / name, *lines)))
     assert "|".join(f"{p.id} {p.title} {p.text}" for p in found) == expected
+
+
+URL = "https://host/a?b=c#d"
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "source"),
+    [
+        ("c.jsonl", json.dumps({"text": "x", "url": URL}), URL),
+        ("c.jsonl", json.dumps({"text": "x", "Source": f" {URL} "}), URL),
+        ("c.jsonl", json.dumps({"text": "x", "source": "wiki", "url": URL}), URL),
+        ("c.jsonl", json.dumps({"text": "x", "source": {"of": "no text"}}), ""),
+        ("c.jsonl", json.dumps({"text": "x"}), ""),
+        ("c.csv", f"text,url\nx,{URL}", URL),
+        ("h.jsonl", json.dumps({"id": "1", "title": "A", "text": ["x"], "charoffset": [], "url": URL}), URL),
+    ],
+)
+def test_a_line_keeps_its_source_and_so_does_the_index(tmp_path, name, line, source):
+    file = written(tmp_path / name, line)
+    (found,) = read_corpus(file)
+    assert (found.source, found.text, found.start) == (source, "x", None)
+    (kept,) = load_index(build_index(file, tmp_path / "index", kind="bm25")).passages
+    assert kept == found
 
 
 def test_kilt_articles_are_cut_into_a_hundred_words(tmp_path):

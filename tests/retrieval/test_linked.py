@@ -27,7 +27,7 @@ from questree.retrieval.indexes.contents import canonical
 from questree.retrieval.linked import links, names, pool
 from questree.retrieval.linked import retriever as linked_retriever
 from questree.retrieval.linked.calibration import calibrate, cases_of
-from questree.retrieval.linked.choice import Choice, Trees
+from questree.retrieval.linked.choice import Choice, Trees, with_alike
 from questree.retrieval.linked.links import Links
 from questree.retrieval.linked.retriever import linked, links_folder, make_links, up_to_date
 from questree.retrieval.lists import Lists
@@ -114,6 +114,23 @@ def test_names_that_two_texts_share(text, other):
     assert not names.names_in("The house of Lords. It is 東京") & names.names_in("the end of the day. He said It: 東京")
 
 
+@pytest.mark.parametrize(
+    ("title", "text", "called"),
+    [
+        ("", "The Magic Flute (1791) is an opera.", "Magic Flute"),
+        ("", "Kiss and Tell is a film.", "Kiss and Tell"),
+        ("", "Arvik, a town on the coast, was burnt.", "Arvik"),
+        ("", "Form B 12 was replaced.", "Form B 12"),
+        ("", "The old building was sold to Mara Holm.", ""),
+        ("", "nothing is named here.", ""),
+        ("Handbook › Leave › Parental leave", "Ask Mara Holm is what it says.", "Parental leave"),
+        ("Leave", "Arvik is a town.", "Leave"),
+    ],
+)
+def test_what_other_texts_call_a_passage(title, text, called):
+    assert names.called(Passage(id="1", title=title, text=text), bare=True) == called
+
+
 MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijklmnopqrst"]
 
 
@@ -121,6 +138,9 @@ MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijk
     ("texts", "named"),
     [
         ([("Amber", "Near Cold Bay."), ("Cold Bay", "cold bay, Amber")], [{"Cold Bay"}, {"Amber"}]),
+        ([("", "Cold Bay is a town."), ("", "He lives in Cold Bay.")], [set(), {""}]),
+        ([("", "Cold Bay is a town."), ("Harbour", "He lives in Cold Bay.")], [set(), set()]),  # others have titles
+        ([("Terms › Leave day", "A day."), ("", "A leave day is paid.")], [set(), {"Terms › Leave day"}]),
         ([("Berland (country)", "A country."), ("", "Berland has no title.")], [set(), {"Berland (country)"}]),
         ([("東京都", "日本の首都"), ("歴史", "東京都の歴史。")], [set(), {"東京都"}]),
         ([("中國 (日本)", "一個國家"), ("河流", "中國的河流")], [set(), {"中國 (日本)"}]),
@@ -214,12 +234,14 @@ def test_links_that_are_there_are_used_without_writing(folder, tmp_path, monkeyp
     assert {path: path.stat().st_mtime_ns for place in (tmp_path, folder.parent) for path in place.rglob("*")} == there
 
 
+@pytest.mark.parametrize("titled", [True, False])
 @pytest.mark.parametrize("cut", [1, 9, 15, len(world()) - 1])
-def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut):
+def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut, titled):
     long = Passage(
         id="long", title="Region A Birds", text="In Arvik there was Amber Tide of Region A."
     )  # a longer title
     passages = [*world()[::-1], long]
+    passages = passages if titled else [one.model_copy(update={"title": ""}) for one in passages]
     whole, added = tmp_path / "whole", tmp_path / "added"
     build_index(passages, whole, kind="linked")
     build_index(passages[:-cut], added, kind="linked")
@@ -230,6 +252,14 @@ def test_added_passages_bring_the_links_that_all_would_have(tmp_path, cut):
     (made,), (grown,) = (sorted(folder.glob("version-*/links")) for folder in (whole, added))
     assert all(file.read_bytes() == (grown / file.name).read_bytes() for file in made.iterdir())
     assert load_index(added)(QUESTION, k=9) == load_index(whole)(QUESTION, k=9)
+
+
+def test_the_first_title_ends_the_links_by_first_names():
+    texts = [("", "Cold Bay is a town."), ("", "He lives in Cold Bay."), ("Mara Holm", "She likes boats.")]
+    passages = [Passage(id=text, title=title, text=text) for title, text in texts]
+    before, words = Links.of_passages(BM25Retriever.from_passages(passages[:2])), BM25Retriever.from_passages(passages)
+    assert len(before.links.items) == 1
+    assert len(Links.of_passages(words, before=before).links.items) == 0
 
 
 def test_an_old_passage_is_linked_to_a_title_that_comes_later():
@@ -344,3 +374,26 @@ def test_a_build_that_was_interrupted_goes_on(retriever, tmp_path):
         load_index(tmp_path / "world")
     again = load_index(build_index(world(), tmp_path / "world", kind="linked"))
     assert (again.fingerprint, again(QUESTION, k=5)) == (retriever.fingerprint, retriever(QUESTION, k=5))
+
+
+class _Asked:
+    """A question of a common and a telling word; the passages 0, 8 and 9 hold the telling one."""
+
+    idf = np.array([1.0, 4.0])
+
+    def weights(self, positions):
+        return np.array([[1.0, place in (0, 8, 9)] for place in positions])
+
+
+@pytest.mark.parametrize(
+    ("ranking", "order"),
+    [
+        (np.array([0, 9, 8, 1]), [0, 1, 2, 3, 4, 8, 9, 5, 6, 7]),
+        (np.array([1, 0, 9, 8]), [0, 1, 2, 3, 4, 8, 9, 5, 6, 7]),  # the best holds what all hold
+        (np.array([0, 1, 2, 3]), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),  # by words nothing is like the best
+    ],
+)
+def test_what_holds_the_telling_words_of_the_best_comes_after_the_first_five(ranking, order):
+    positions, scores = with_alike(_Asked(), ranking, np.arange(10), np.arange(10.0, 0, -1))
+    assert positions.tolist() == order
+    assert sorted(scores, reverse=True) == scores.tolist()

@@ -8,7 +8,7 @@ import pytest
 from tiny_world import BLANK, QUESTIONS, TitleRetriever
 
 from questree.data import MINI_CORPUS, Question, load_task
-from questree.metrics import cover_exact_match
+from questree.metrics import cover_exact_match, list_scores
 from questree.programs import PROGRAMS, Program, build
 from questree.retrieval import BM25Retriever, Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
@@ -73,3 +73,13 @@ def test_on_the_mini_set_programs_score_and_cost_what_can_be_believed(
     assert 0.4 < score < 0.95
     assert calls[0] <= sum(one.spent.calls for one in found) / len(found) <= calls[1]
     assert asked(program, questions, Traits(overlooks=1.0, reads=0.0), every)[0] < score
+
+
+@pytest.mark.parametrize("name", ["evidence-chain", "searchain", "tree-of-reviews", "blendfilter", "react"])
+def test_lists_are_found_whole_and_what_no_passage_tells_is_declined(mini: Retriever, name: str) -> None:
+    every = [question for split in load_task("mini-lists").questions.values() for question in split]
+    _, found = asked(build(name, {"abstain": "unsupported"}, retriever=mini), every, FAIR, every)
+    pairs = list(zip(every, found, strict=True))
+    f1 = [list_scores(one.answers, question.items)["f1"] for question, one in pairs if question.answers]
+    assert sum(f1) / len(f1) > 0.9
+    assert [bool(one.answers) for _, one in pairs] == [bool(question.answers) for question in every]

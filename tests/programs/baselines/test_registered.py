@@ -136,3 +136,16 @@ def test_an_edit_changes_the_sentence_or_leaves_it(edited, kind):
     replies = {"query": Q}, {"edited": edited, "references": []}
     step = last_step(built("verify-and-edit").verify, *replies, question=Q, sentence="Vienna.")
     assert noted(step).kind == kind
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_program_is_told_that_a_list_is_asked_for_and_parts_it(name, answering):
+    told = dict.fromkeys(("answer", "query_answer"), "Ann Lee; Bo Ek")
+    told |= {"judgements": [], "evidence": [], "comparison": [], "searches": [], "subquestions": ["q"]}
+    told |= {"relevant": True, "supported": True, "answered_plan": [{"query": "q", "answer": "Ann Lee"}]}
+    told |= {"looked_up": [{"answer": "Ann Lee", "passage": 0}]}
+    engine = answering(searching("q", **told))
+    prediction = program(name, retriever=TableRetriever({Q: "A", "q": "B"}))(question=Q, answer_style="list")
+    assert prediction.failure is None
+    assert prediction.answers == ["Ann Lee", "Bo Ek"]
+    assert any("every answer that" in (one.given("answer_style") or "") for one in engine.asked)

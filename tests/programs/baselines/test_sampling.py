@@ -291,3 +291,10 @@ def test_fusion_adds_up_the_probabilities_of_each_ranking():
 def test_a_notebook_shows_no_default_as_a_chosen_setting():
     assert "program=" not in program("self-consistency")._repr_html_()
     assert "samples=3" in program("self-consistency", samples=3)._repr_html_()
+
+
+def test_lists_vote_as_sets(run):
+    replies = thinking("Ann Lee; Bo Ek", "Cy", "- Bo Ek\n- Ann Lee", "Ann Lee", '["Bo Ek", "Ann Lee", "ann lee"]')
+    prediction = run("self-consistency", replies, samples=5, style="list").prediction
+    assert prediction.answer == "; ".join(prediction.answers)
+    assert sorted(prediction.answers) == ["Ann Lee", "Bo Ek"]
