@@ -52,7 +52,9 @@ def test_a_question_that_cannot_be_restated_fails(asked) -> None:
 
 def test_the_command_line_takes_what_was_said_before(questree, monkeypatch) -> None:
     shown = []
-    monkeypatch.setattr("questree.programs.modules.follow_ups.restated", lambda question, history: shown.append(history) or WHOLE)
+    monkeypatch.setattr(
+        "questree.programs.modules.follow_ups.restated", lambda question, history: shown.append(history) or WHOLE
+    )
     words = 'ask "Where did he die?" --follow-up "Who painted Impression, Sunrise?" --follow-up "Claude Monet"'
     for form in ("text", "json"):
         assert WHOLE in questree(f"{words} --format {form} --program direct").done().out
