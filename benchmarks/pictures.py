@@ -18,6 +18,7 @@ from questree.evaluation import Tracking
 from questree.programs import build
 from questree.retrieval.serving.listener import running
 from questree.service import KeptQuestions, Service, create_app
+from questree.service.review_pages import create_review
 from questree.simulate import Traits, simulated_lm
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -42,6 +43,7 @@ def main() -> None:
             take(browser, address, "wide", "light")
             take(browser, address, "narrow", "dark")
             take_tree(browser)
+            take_review(browser)
             browser.close()
         os.chdir(DOCS)  # Windows removes no folder that somebody works in
 
@@ -86,6 +88,20 @@ def take_tree(browser: Browser) -> None:
     page = browser.new_page(viewport={"width": 1100, "height": 600})
     page.goto(Path("tree.html").resolve().as_uri())
     save(page, "tree", whole=True)
+
+
+def take_review(browser: Browser) -> None:
+    """Take the page on which questions that an LM wrote are reviewed."""
+    app(["index", "mini", "--out", "handbook", "--kind", "bm25"], standalone_mode=False)
+    app(["questions", "handbook", "--count", "8", "--list", "0", "--out", "handbook.jsonl"], standalone_mode=False)
+    with running(create_review(Path("handbook.jsonl"))) as address:
+        for size, scheme in (("wide", "light"), ("narrow", "dark")):
+            page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
+            page.goto(address)  # at the first that is open
+            for number, key in enumerate("kd", start=2) if size == "wide" else ():
+                page.keyboard.press(key)
+                page.get_by_role("heading", name=f"Question {number} of").wait_for()
+            save(page, f"review-{size}")
 
 
 def save(page: Page, name: str, *, whole: bool = False) -> None:

@@ -26,7 +26,8 @@ def read_questions(path: Path) -> list[Question]:
     A line needs ``question`` and ``answers`` (or ``answer``, or FlashRAG's ``golden_answers``); none, ``[]``, where the
     corpus does not tell it. Of style ``list`` all are needed, and one of several spellings is a list of them. ``id``
     follows from the words if it is absent, ``task`` is the file's name then, and ``style`` follows from the task or the
-    ``type``. If no line has a ``split``, `split_of` gives each question its own.
+    ``type``. If no line has a ``split``, `split_of` gives each question its own. A line with ``dropped``, the
+    reason, is passed over.
 
     Raises:
         QuestreeError: if the file cannot be read, is empty, names an id twice, gives a split to some
@@ -36,10 +37,12 @@ def read_questions(path: Path) -> list[Question]:
     lines: dict[str, int] = {}
     with_split = 0
     for number, row in _rows(path):
+        if row.get("dropped"):
+            continue
         with_split += row.get("split") is not None
         if not questions:
             _warn_of_mistyped(row, path)
-        question = _question(row, path, number)
+        question = check_row(row, path, number)
         if question.id in questions:
             raise QuestreeError(
                 f"{path}, line {number}: id {question.id!r} is already that of line {lines[question.id]}. "
@@ -53,6 +56,21 @@ def read_questions(path: Path) -> list[Question]:
             f"{path}: {with_split} of {len(questions)} questions have a split. Give one to all or to none."
         )
     return list(questions.values())
+
+
+def raw_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of questions as they stand, those that were dropped too; each has an id and a split.
+
+    Raises:
+        QuestreeError: as `read_questions`; nothing is asked of a row that was dropped.
+    """
+    rows = list[dict[str, Any]]()
+    for number, row in _rows(path):
+        if not row.get("dropped"):
+            check_row(row, path, number)
+        task, asked = str(row.get("task") or path.stem), str(row.get("question", ""))
+        rows.append({"id": words_id(task, asked), "split": split_of(task, asked), **row})
+    return rows
 
 
 def split_of(task: str, question: str) -> Split:
@@ -161,7 +179,12 @@ def _warn_of_mistyped(row: dict[str, Any], path: Path) -> None:
             logger.warning("%s: the field %r is not read.%s", path, name, meant)
 
 
-def _question(row: dict[str, Any], path: Path, number: int) -> Question:
+def check_row(row: dict[str, Any], path: Path, number: int) -> Question:
+    """Return the question of a row.
+
+    Raises:
+        QuestreeError: it is none; the message names file, line and fault.
+    """
     task = str(row.get("task") or path.stem)
     known = KNOWN_TASKS.get(task)
     of_task = known.style if known and known.style != "mixed" else style_of_type(row.get("type"))

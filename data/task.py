@@ -122,6 +122,7 @@ class Question(_Frozen):
         position: its row in the published split, from 1; None if that is not known.
         paragraphs: handed out with the question; may be empty.
         written_by: the LM that wrote it (`questree questions`).
+        feedback: what a user said of a wrong answer to it, for optimizers that reflect.
     """
 
     id: Text
@@ -140,6 +141,7 @@ class Question(_Frozen):
     position: int | None = Field(default=None, ge=1)
     paragraphs: tuple[Paragraph, ...] = ()
     written_by: str | None = None
+    feedback: str | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -222,6 +224,7 @@ class Question(_Frozen):
             **({"gold_passages": list(gold)} if gold else {}),
             **({"gold_sentences": told} if told else {}),
             **({"written_by": self.written_by} if self.written_by else {}),
+            **({"feedback": self.feedback} if self.feedback else {}),
             annotated_steps=[step.in_words().model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from ..common.errors import QuestreeError
-from ..common.files import write_atomically
+from ..data.review import with_reviewed, write_rows
 from ..data.task import Split
 from ..metrics import f1
 from ..programs.written_questions import Chain, QuestionWriting
@@ -71,8 +70,8 @@ def write_questions(
 ) -> list[dict[str, Any]]:
     """Return the lines of questions, those that are not kept with the reason under ``dropped``.
 
-    So many are kept; fewer if the chains run out, or most questions are dropped. They are written when this ends, also
-    where a budget or the user stops it.
+    What was reviewed stays as it was left. So many are kept; fewer if the chains run out, or most questions are
+    dropped. They are written when this ends, also where a budget or the user stops it.
 
     Args:
         writing: the program that writes and checks them.
@@ -90,9 +89,9 @@ def write_questions(
             evaluate(writing, [one.with_inputs("question") for one in asked], passed, out=folder, **how)
         finally:
             with suppress(QuestreeError):  # nothing was finished yet
-                rows = _rows(read_records(folder), writing.chains)
-                for path, some in ((out, kept(rows)), (dropped_file(out), [one for one in rows if "dropped" in one])):
-                    write_atomically(path, "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in some))
+                rows = with_reviewed(_rows(read_records(folder), writing.chains), out, dropped_file(out))
+                write_rows(out, kept(rows))
+                write_rows(dropped_file(out), [one for one in rows if "dropped" in one])
     return rows
 
 

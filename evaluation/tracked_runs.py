@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..lm.failure import first_line
+from .feedback_questions import UserFeedback
 from .tracking import RUN, Tracking
 from .tracking_store import check_exists, without_password
+
+_YES_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 MOST = 200
 """Runs in a list."""
@@ -93,6 +96,38 @@ def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) ->
             unique = f"{name} {id}" if name in places else name
             places[unique] = Path(client.download_artifacts(id, path, str(folder / str(number))))
     return places
+
+
+def assessments(tracking: Tracking, traces: Iterable[str]) -> dict[str, UserFeedback]:
+    """Return what people said of traces in MLflow's pages, by each trace's place; what programs said is left out.
+
+    Any yes or no counts, with its rationale, and any expectation that is a text, as the right answer.
+
+    Raises:
+        QuestreeError: if the store cannot be read.
+    """
+    found = dict[str, UserFeedback]()
+    with _asking(tracking) as client:
+        for place in traces:
+            for one in _assessments(client, place.rpartition("/")[2]):
+                said, value = found.get(place, UserFeedback()), str(one.value).strip()
+                if one.expectation is not None:
+                    found[place] = said._replace(right=value)
+                elif value.lower() in _YES_NO:
+                    found[place] = said._replace(helpful=_YES_NO[value.lower()], note=one.rationale or "")
+    return found
+
+
+def _assessments(client: Any, trace: str) -> list[Any]:
+    from mlflow import MlflowException
+
+    try:
+        every = client.get_trace(trace, display=False).info.assessments or []
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # it was deleted, or is of another store
+            raise
+        return []
+    return [one for one in every if one.source.source_type == "HUMAN" and one.valid is not False]
 
 
 @contextmanager

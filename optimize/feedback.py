@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import dspy
 
+from ..common.text import neutralise
 from ..data.task import resolved_steps
 from ..evaluation.records import plain
 from ..metrics import agree, exact_match, normalise, read_label, read_yes_no, stands_in
@@ -60,6 +61,8 @@ def feedback(
     if step is not None and not right:
         told = lines + _origin(step, answer) or _wrong_memories(step, example)
         lines = told or ["No fault of this step by itself is known."]
+    if not right and (said := example.get("feedback")):
+        lines.append(f"A user said {neutralise(said)}")
     return "\n".join([_verdict(example, answer, right, step, full), *dict.fromkeys(lines)])
 
 

@@ -167,6 +167,7 @@ class AskedQuestion(ShownAnswer):
         about: LM, index, program and settings, by name.
         helpful: what a user said of the answer; None if nobody did.
         note: the user's words with it.
+        after: the id of the question that it goes on from; empty if there is none.
         trace: where its trace stands in MLflow's pages; empty if it was not traced.
     """
 
@@ -180,4 +181,5 @@ class AskedQuestion(ShownAnswer):
     about: dict[str, str] = Field(default_factory=dict)
     helpful: bool | None = None
     note: str = ""
+    after: str = ""
     trace: str = ""

@@ -58,7 +58,11 @@ def ask_page(offered: Offered, recent: Sequence[AskedQuestion] = (), problem: st
 
 
 def question_page(
-    asked: AskedQuestion, programs: Sequence[str], events: str = "", documents: IndexedDocuments | None = None
+    asked: AskedQuestion,
+    programs: Sequence[str],
+    events: str = "",
+    documents: IndexedDocuments | None = None,
+    thread: Sequence[AskedQuestion] = (),
 ) -> str:
     """Return the page of a question as it stands now.
 
@@ -67,8 +71,10 @@ def question_page(
         programs: to ask the same again.
         events: the address of what will change, which the page follows; empty if the question has ended.
         documents: that passages come from.
+        thread: the questions that it goes on from, the first one first.
     """
-    return as_html("question.html", programs=programs, events=events, **shown_answer(asked, documents))
+    about = shown_answer(asked, documents)
+    return as_html("question.html", programs=programs, events=events, thread=thread, **about)
 
 
 def progress(asked: AskedQuestion, documents: IndexedDocuments | None = None) -> str:

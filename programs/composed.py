@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -82,6 +82,7 @@ class NearestDemonstrations(Composed):
         question: str,
         answer_style: AnswerStyle = "short",
         watch: Callable[[ReasoningTree], None] | None = None,
+        history: Sequence[str] = (),
     ) -> dspy.Prediction:
         """Answer as the member does, with the demonstrations of the nearest questions, the nearest last."""
         program = self.members[0].deepcopy()
@@ -90,7 +91,7 @@ class NearestDemonstrations(Composed):
         for name, predictor in program.named_predictors():
             demonstrations = [d for lesson in reversed(nearest) for d in lesson.demonstrations.get(name, [])]
             predictor.demos = [*predictor.demos, *map(dspy.Example, demonstrations)]
-        return program(question=question, answer_style=answer_style, watch=watch)
+        return program(question=question, answer_style=answer_style, watch=watch, history=history)
 
     def neighbours(self, question: str) -> list[int]:
         """Return the indices of the k lessons whose questions share most words with this one, the nearest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar, Literal, TypeVar, get_args
@@ -118,6 +118,7 @@ class Program(dspy.Module):
         question: str,
         answer_style: AnswerStyle = "short",
         watch: Callable[[ReasoningTree], None] | None = None,
+        history: Sequence[str] = (),
     ) -> dspy.Prediction:
         """Answer one question.
 
@@ -125,6 +126,8 @@ class Program(dspy.Module):
             question: in the user's words; field markers in it are neutralised.
             answer_style: the form of the answer.
             watch: is called with the tree each time it changes.
+            history: what was asked and answered before, in order. One more call makes the question complete in itself
+                then: ``tree.question`` is what was answered.
 
         Returns:
             ``dspy.Prediction(answer, answers, others, nearest, rests_on, final_content, references, passages, seen,
@@ -144,12 +147,17 @@ class Program(dspy.Module):
         began = time.perf_counter()
         text = neutralise(question).strip() if isinstance(question, str) else ""
         tree = ReasoningTree(question=text).watched_by(told_growth(watch))
-        with episode() as kept, deadline(), asking(tree.question):
+        with episode() as kept, deadline():
             try:
                 _check_question(question, tree.question, answer_style)
+                if history:
+                    from .modules.follow_ups import restated  # most questions need none of it
+
+                    tree.question = neutralise(restated(tree.question, history)).strip()
                 if self.lacks_retriever:  # before the LM is asked for what would then be searched
                     raise self._without_retriever()
-                prediction = self.reason(tree, answer_style)
+                with asking(tree.question):
+                    prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
                 if not are_counted() and self._cannot_ask(error.failure, kept.spent):

@@ -151,6 +151,7 @@ class QuestionWriting(Program):
                 for one, passage, _ in quoted
             ],
             "quotes": [one.quote for one, *_ in quoted],
+            "quoted_from": [passage.text for _, passage, _ in quoted],
             "written_by": _model(self.write),
             "checked_by": _model(self.checks.memory),
         }

@@ -33,6 +33,8 @@ class AskRequest(BaseModel):
         program: by name; the first one that is served where it is left out.
         answer_style: the form of the answer.
         seconds: that the answer may take, its wait in the queue included.
+        history: what was asked and answered before, in order; an LM call makes the question complete in itself then.
+        after: the id of the question that it goes on from, in place of a history.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -41,6 +43,8 @@ class AskRequest(BaseModel):
     program: str | None = None
     answer_style: AnswerStyle = "short"
     seconds: float | None = Field(default=None, gt=0)
+    history: list[str] = Field(default=[], max_length=1000)
+    after: str = ""
 
 
 class ErrorDetails(BaseModel):

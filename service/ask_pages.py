@@ -89,6 +89,7 @@ async def ask(form: Form, service: Served, client: Client) -> Response:
             program=form.get("program"),
             answer_style=style,  # type: ignore[arg-type]  # one of them: just checked
             patience=service.limits.patience,
+            after=form.get("after", ""),
         )
     except Refused as refused:
         written = {"question": question, "program": form.get("program", ""), "answer_style": style}
@@ -101,10 +102,10 @@ async def ask(form: Form, service: Served, client: Client) -> Response:
 async def question_page(id: str, found: Found, service: Served) -> str:
     """Return the page of a question, which follows what changes."""
     if not isinstance(found, PendingQuestion):
-        return pages.question_page(found, service.names, documents=service.documents)
+        return pages.question_page(found, service.names, "", service.documents, service.thread(found.after))
     with found.following():  # a page without scripts follows by being loaded again
-        events = f"/questions/{id}/events?after={len(found.events)}"
-        return pages.question_page(found.now(), service.names, events, service.documents)
+        events, thread = f"/questions/{id}/events?after={len(found.events)}", service.thread(found.asked.after)
+        return pages.question_page(found.now(), service.names, events, service.documents, thread)
 
 
 @routes.get("/questions/{id}/calls")

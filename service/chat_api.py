@@ -117,11 +117,8 @@ class ChatRequest(BaseModel):
             Refused: there is none, no such model, or no room, or follow-ups are not taken.
         """
         service.check_name(self.model)  # an empty one is none; where it is left out, it stands for the first program
-        text, conversation = self.question(), self.conversation()
-        if conversation and not service.limits.follow_ups:
-            raise Refused(400, "messages: one question at a time, complete in itself", "invalid_request")
-        how: dict[str, Any] = {"answer_style": self.answer_style, "conversation": conversation}
-        return service.ask(text, client=client, program=self.model, **how)
+        text, history = self.question(), self.conversation()
+        return service.ask(text, client=client, program=self.model, answer_style=self.answer_style, history=history)
 
 
 routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
@@ -146,8 +143,8 @@ async def complete(asked: ChatRequest, request: Request, service: Served, client
 
     The reply is the final content with its marks, `answer` the short answer and `answers` its items; each mark is an
     annotation (`url_citation`) whose address is the passage's own URL, or else that of the passage on the question's
-    page. Where a passage of a document stands is told with it (`source`, `start`, `end`). In a stream
-    `reasoning_content` tells each node as a line.
+    page. Where a passage of a document stands is told with it (`source`, `start`, `end`). `reasoning_content` tells
+    how a follow-up was restated, and in a stream each node as a line.
     """
     question = asked.ask(service, client)
     if asked.stream:
@@ -156,6 +153,8 @@ async def complete(asked: ChatRequest, request: Request, service: Served, client
     found = await answer_of(question, request)
     message: dict[str, Any] = {"role": "assistant", "refusal": None, "content": found.told}
     message |= {"answer": found.answer, "answers": found.answers, "annotations": citations_of(found, request)}
+    if found.said:
+        message["reasoning_content"] = str(Restated(question=found.tree.question))
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     return JSONResponse(_head(found, "chat.completion") | {"choices": [choice], "usage": _usage(found)})
 

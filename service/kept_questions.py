@@ -93,7 +93,7 @@ class KeptQuestions:
 
 _SAME = ("id", "answer_style", "trace")
 """What a record and an asked question both have, beside the answer."""
-_BESIDE = {"state", "asked_at", "said", "not_known", "about", "helpful", "note"}
+_BESIDE = {"state", "asked_at", "said", "not_known", "about", "helpful", "note", "after"}
 """What an asked question has alone: the further fields of its record."""
 
 

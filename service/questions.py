@@ -18,7 +18,7 @@ from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..common.registry import described
 from ..evaluation.traces import about
-from ..lm.call import ask_without, call
+from ..lm.call import ask_without
 from ..lm.episode import episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
 from ..lm.models import is_simulated, not_known
@@ -27,11 +27,11 @@ from ..optimize.result import compiled_parts
 from ..pages.asked_question import AskedQuestion
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
+from ..programs.modules.follow_ups import restated
 from ..retrieval import Retriever
 from ..retrieval.documents.indexed import IndexedDocuments
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from ..signatures.subquestions import RestateQuestion
 from .kept_questions import KeptQuestions
 from .pending_question import BEAT, PendingQuestion, Restated, waiting
 from .queue import Queue
@@ -39,7 +39,7 @@ from .service_limits import ServiceLimits
 
 logger = logging.getLogger(__name__)
 
-_TURNS, _CHARACTERS = 10, 2000  # the last turns, and of each its beginning: what a follow-up goes back to
+_LONGEST = 10  # questions of a thread
 
 
 def _named(retriever: Retriever) -> str:
@@ -131,7 +131,8 @@ class Service:
         answer_style: AnswerStyle = "short",
         seconds: float | None = None,
         patience: float = 0.0,
-        conversation: Sequence[str] = (),
+        history: Sequence[str] = (),
+        after: str = "",
     ) -> PendingQuestion:
         """Take a question; it is answered in the background, in its turn.
 
@@ -142,11 +143,18 @@ class Service:
             answer_style: the form of the answer.
             seconds: that it may take; never more than the service's own limit.
             patience: seconds that it goes on without a follower.
-            conversation: what was said before it, in order.
+            history: what was said before it, in order; of more than the thread, if one is given.
+            after: the id of the question that it goes on from.
 
         Raises:
-            Refused: there is no such program, or no room.
+            Refused: there is no such program, no room, no such question before it, or follow-ups are not taken.
         """
+        if after and not self.thread(after):
+            raise Refused(404, "the question that it goes on from has not ended, or is not kept here", "not_found")
+        for asked in self.thread(after):
+            history = [*history, f"user: {asked.said or asked.tree.question}", f"assistant: {asked.told}"]
+        if history and not self.limits.follow_ups:
+            raise Refused(400, "one question at a time, complete in itself: no follow-ups", "invalid_request")
         name = program or self.names[0]
         self.check_name(name)
         self._queue.enter(client)
@@ -159,11 +167,12 @@ class Service:
             simulated=self.simulated,
             not_known=not_known(self._lm, question),
             about=self.about(name),
+            after=after,
         )
         taken = PendingQuestion(asked, client, patience)
         self._questions[asked.id] = taken
         most = self.limits.seconds
-        taken.task = asyncio.create_task(self._answer(taken, conversation, min(most, seconds or most)))
+        taken.task = asyncio.create_task(self._answer(taken, history, min(most, seconds or most)))
         taken.task.add_done_callback(lambda _: self._forget(taken))
         taken.leave_later(patience or BEAT)  # in case nobody ever begins to follow it
         return taken
@@ -181,17 +190,25 @@ class Service:
         """Return a question that is on its way, or one that was kept; None if there is none of this id."""
         return self._questions.get(id) or self.kept.find(id)
 
+    def thread(self, id: str) -> list[AskedQuestion]:
+        """Return a question that has ended, behind those that it went on from; none if there is none of this id."""
+        found = list[AskedQuestion]()
+        while id and len(found) < _LONGEST and isinstance(asked := self.find(id), AskedQuestion):
+            found.insert(0, asked)
+            id = asked.after
+        return found
+
     async def close(self) -> None:
         """Stop what is on its way, and keep it."""
         await asyncio.gather(*(question.stopped() for question in self._questions.values()))
 
-    async def _answer(self, question: PendingQuestion, conversation: Sequence[str], seconds: float) -> None:
+    async def _answer(self, question: PendingQuestion, history: Sequence[str], seconds: float) -> None:
         """Wait for a turn, answer the question, and keep it however it ended."""
         try:
             with anyio.move_on_after(seconds) as time_left:
                 turn = self._queue.turn(lambda place: question.hear(waiting(place)))
                 async with turn:
-                    await self._run(question, conversation)
+                    await self._run(question, history)
             if time_left.cancelled_caught:
                 late = Failure(cause="deadline", message=f"there was no answer within {seconds:g} s")
                 question.end("failed", late)
@@ -214,24 +231,18 @@ class Service:
             question.end("stopped")
         question.tell_end()
 
-    async def _run(self, question: PendingQuestion, conversation: Sequence[str]) -> None:
+    async def _run(self, question: PendingQuestion, history: Sequence[str]) -> None:
         asked = question.asked
         asked.state, asked.place = "running", None
         with dspy.context(lm=self._lm), counting_failures(), telling(question), episode() as kept:
-            if conversation:
-                restate = partial(self._restate, asked.tree.question, conversation)
+            if history:
+                restate = partial(restated, asked.tree.question, history)
                 question.hear(Restated(question=await run(restate)))
             program = self.programs[asked.program]
             with self.traces(), about(asked.id) as traced:
                 prediction = await program.acall(question=asked.tree.question, answer_style=asked.answer_style)
             question.steps, asked.trace = kept.ordered, traced.place
         question.done(prediction)
-
-    def _restate(self, question: str, conversation: Sequence[str]) -> str:
-        turns = [turn[:_CHARACTERS] for turn in conversation[-_TURNS:]]
-        with episode():
-            reply = call(dspy.Predict(RestateQuestion), conversation=turns, question=question)
-        return str(reply.restated).strip() or question
 
     async def _keep(self, question: PendingQuestion) -> None:
         try:

@@ -12,7 +12,8 @@ from test_guides import DOCS, PAGES, blocks
 
 ELSEWHERE = re.compile(  # what needs a key, a server, the network, minutes, or another program
     r"openai/|hf://|…|\bQUESTION\b|\b(hotpotqa|musique|nq|manual)\b|qdrant:|--checkpoint (?!embedded)"
-    r"|^python benchmarks|^(?!questree|python|cd|cat|mkdir)|^questree (ui|serve|mcp|simulate|fetch)\b"
+    r"|^python benchmarks|^(?!questree|python|cd|cat|mkdir)|^questree (ui|serve|review|mcp|simulate|fetch)\b"
+    r"|--from-feedback"
 )
 MADE = re.compile(r"\b(?:indexes|readers|runs|site|duplicates)/[\w-]+|\b[\w-]+\.capsule\b")
 RUN = {

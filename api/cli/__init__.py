@@ -25,7 +25,7 @@ from .screen import Screen, echo
 _PANELS = {
     "The six to begin with": ("index", "ask", "compile", "compare", "show", "serve"),
     "Ask": ("search", "demo", "mcp", "prompts"),
-    "Build": (*("fetch", "questions", "serve-retriever", "calibrate-reader", "calibrate-links"),),
+    "Build": (*("fetch", "questions", "review", "serve-retriever", "calibrate-reader", "calibrate-links"),),
     "Measure": ("evaluate", "audit", "attack", "analyse"),
     "Share": ("export", "pack", "replay"),
     "Tools": ("check", "list", "ui", "simulate"),

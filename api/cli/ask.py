@@ -1,6 +1,6 @@
 """questree ask"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -24,6 +24,7 @@ def ask(
     program: str | None = None,
     style: Style = "short",
     form: Annotated[Form, typer.Option("--format")] = "text",
+    follow_up: list[str] | None = None,
     as_json: options.AsJson = False,
     set_: options.ProgramSettings = None,
     out: options.Out = None,
@@ -35,6 +36,7 @@ def ask(
         program: A program's name, or a compiled one's folder, runs:/…, models:/… or hf://… Default: searchain.
         style: The form of the answer.
         form: What to print: text grows as it is reasoned; html is a page.
+        follow_up: What was asked or answered before; repeat it, in order. One more LM call makes the question complete.
     """
     if as_json and form not in ("text", "json"):
         raise QuestreeError(f"--json is --format json; leave --format {form} out, or --json.")
@@ -49,9 +51,9 @@ def ask(
         answerer = experiment.program(program or settings.program, **options.named_values(set_, "--set"))
     with Account().open():
         if form == "text" and out is None:
-            prediction = ask_live(answerer, question, style)
+            prediction = ask_live(answerer, question, style, follow_up or ())
         else:
-            prediction = answerer(question=question, answer_style=style)
+            prediction = answerer(question=question, answer_style=style, history=follow_up or ())
             put(_written(prediction, form, getattr(answerer, "retriever", None)), out)
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
@@ -60,7 +62,7 @@ def ask(
         echo(f"{why} What it says of this one means nothing. {way}", err=True)
 
 
-def ask_live(program: Any, question: str, style: str) -> Any:
+def ask_live(program: Any, question: str, style: str, history: Sequence[str] = ()) -> Any:
     """Show the tree as it grows, then the answer under it; return the prediction."""
     from rich.live import Live
     from rich.text import Text
@@ -71,7 +73,7 @@ def ask_live(program: Any, question: str, style: str) -> Any:
         live.update(coloured(tree, no_wrap=True, overflow="ellipsis"), refresh=console.is_terminal)
 
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        prediction = program(question=question, answer_style=style, watch=show)
+        prediction = program(question=question, answer_style=style, watch=show, history=history)
     console.print(coloured(prediction.tree), soft_wrap=True)
     if prediction.failure is None:
         console.print(Text(f"\n{_answer(prediction)}"), soft_wrap=True)

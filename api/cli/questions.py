@@ -8,14 +8,16 @@ import typer
 
 from ..evaluation.own_questions import QuestionShares
 from ..settings import RunSettings
+from . import options
 from .screen import echo, print_figures
 
 
 def questions(
-    settings: Annotated[RunSettings, "- split limit leave_out PARTS CODE TRACKING CLUSTER out"],
+    settings: Annotated[RunSettings, "- split limit leave_out PARTS CODE experiment CLUSTER out"],
     shares: QuestionShares,
-    index: str,
     out: Annotated[Path, typer.Option()],
+    index: Annotated[str, typer.Argument()] = "",
+    from_feedback: Path | None = None,
     count: Annotated[int, typer.Option(min=1)] = 80,
     checked_by: str | None = None,
 ) -> None:
@@ -25,11 +27,22 @@ def questions(
     interrupted.
 
     Args:
-        index: Folder of an index; its links are made, if it has none.
         out: File of questions to write, which is a task.
+        index: Folder of an index; its links are made, if it has none.
+        from_feedback: Ask no LM: collect what people said of answers, in this folder of `questree serve`'s questions or
+            file of runs, and in the MLflow store that its traces are in.
         count: Questions to keep.
         checked_by: Another LM that checks the questions, by its DSPy name. Default: the one that writes them.
     """
+    options.refuse(
+        (
+            bool(index) == bool(from_feedback),
+            "give the folder of an index, or --from-feedback and what it collects from",
+        )
+    )
+    if from_feedback:
+        _collect(from_feedback, out, settings)
+        return
     from ..evaluation.identity import lms_facts, run_identity
     from ..evaluation.own_questions import chains_of, dropped_file, kept, write_questions
     from ..experiment import Experiment
@@ -53,3 +66,20 @@ def questions(
     splits = Counter(str(row["split"]) for row in kept(rows))
     told = ", ".join(f"{number} {split}" for split, number in sorted(splits.items()))
     echo(f"{out}: {told or 'none'}; what was dropped, and why: {dropped_file(out)}")
+
+
+def _collect(place: Path, out: Path, settings: RunSettings) -> None:
+    """Write the questions whose answers people judged; those that were reviewed in the file stay as they were left."""
+    from ..data.review import with_reviewed, write_rows
+    from ..evaluation import Tracking
+    from ..evaluation.feedback_questions import feedback_rows
+    from ..evaluation.stored_runs import stored_runs
+    from ..evaluation.tracked_runs import assessments
+
+    records = [record for run in stored_runs([place]) for record in (*run.others, *run.records)]
+    traces, store = dict.fromkeys(record.trace for record in records if record.trace), settings.tracking_uri
+    assessed = assessments(Tracking(uri=store), traces) if traces and store != "none" else {}
+    rows = with_reviewed(feedback_rows(records, assessed), out)
+    write_rows(out, rows)
+    waiting = sum("dropped" in row and "review" not in row for row in rows)
+    echo(f"{out}: {len(rows)} questions, {waiting} of them without a right answer yet: questree review {out}")

@@ -1,4 +1,4 @@
-// What is better with a script, and works without one: a question that is followed, copying, Enter, Esc, the clock.
+// What is better with a script, and works without one: a question that is followed, copying, keys, the clock.
 // Own code rather than a library's: this is all the pages need, and no text of a question is read as an instruction.
 "use strict";
 
@@ -25,6 +25,10 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.querySelector(".passage:target .close")?.click();
+  const writes = event.target.matches?.("textarea, input, select"), alone = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (writes && event.key === "Escape") event.target.blur();
+  const meant = !writes && alone && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (meant) event.preventDefault(), meant.matches("textarea, input") ? meant.focus() : meant.click();
   const asks = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.matches?.("textarea");
   if (asks) event.preventDefault(), event.target.form.requestSubmit();
 });
@@ -74,3 +78,7 @@ if (followed) {
     if (event.persisted) location.reload(); // brought back by the back button, its events have gone on meanwhile
   });
 }
+
+// Of a long list at the side, the part is seen in which the reader is.
+const listed = document.querySelector(".still [aria-current]");
+if (listed) listed.closest(".still").scrollTop = listed.offsetTop - 100;

@@ -17,7 +17,7 @@ def test_commands_stand_in_groups_and_those_that_everybody_uses_come_first(quest
     first, *others = named
     assert (named[first], others) == (FIRST, ["Ask", "Build", "Measure", "Share", "Tools"])
     assert sorted(name for names in named.values() for name in names) == sorted(COMMANDS)
-    assert len(COMMANDS) == 26
+    assert len(COMMANDS) == 27
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("indx", "index"), ("serve-retreiver", "serve-retriever")])

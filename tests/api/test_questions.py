@@ -1,11 +1,17 @@
 """questree questions and questree check."""
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from questree.cli import check
+from questree.data.question_files import read_questions
+from questree.data.review import decide
+from questree.pages.asked_question import AskedQuestion
+from questree.programs import ReasoningTree
+from questree.service import KeptQuestions
 
 
 def test_questions_are_written_and_their_task_can_be_evaluated(questree, index: Path) -> None:
@@ -63,3 +69,44 @@ def test_check_says_that_no_server_is_there(questree, index: Path) -> None:
     ran = questree(f"check --retriever {index} --lm openai/m --api-base http://127.0.0.1:9/v1 --retries 0")
     assert ran.code == 1
     assert "WRONG reply" in " ".join(ran.out.split())
+
+
+def test_a_review_in_the_terminal_asks_what_is_open_and_ends_with_q(questree, workplace, monkeypatch) -> None:
+    asked = [{"question": f"Question {n}?", "answers": [f"answer {n}"]} for n in range(4)]
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, [{**asked[0], "review": "keep"}, *asked[1:]])), "utf-8")
+    said = iter(["n", "odd", "k", "m", "Another?", "one;two", "d", "q"])
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(said))
+    out = questree("review own.jsonl --terminal").done().out
+    assert "Question 0?" not in out
+    assert "4 of 4: Question 3?" in out
+    rows = [json.loads(line) for line in Path("own.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row.get("review") for row in rows] == ["keep", "keep", "drop", None]
+    assert rows[1]["note"] == "odd"
+    assert (rows[2]["question"], rows[2]["answers"]) == ("Another?", ["one", "two"])
+
+
+@pytest.mark.parametrize(("name", "told"), [("own.csv", "ends with .jsonl"), ("own.jsonl", "holds no questions")])
+def test_a_review_says_what_it_cannot_read(questree, workplace, name: str, told: str) -> None:
+    Path(name).write_text("", encoding="utf-8")
+    assert told in " ".join(questree(f"review {name}").err.split())
+
+
+def test_what_people_said_is_collected_and_outlives_its_review(questree, workplace) -> None:
+    tree = ReasoningTree(question="Which river?")
+    about = {"id": "a", "program": "p", "answer_style": "short", "asked_at": datetime.now(timezone.utc)}
+    said = {"helpful": False, "note": "no", "state": "answered", "answer": "Seine", "answers": ("Seine",)}
+    KeptQuestions(Path("kept")).keep(AskedQuestion(tree=tree, **about, **said))
+    out = questree("questions --from-feedback kept --out said.jsonl").done().out
+    assert "1 questions, 1 of them without a right answer yet" in out
+    row = json.loads(Path("said.jsonl").read_text(encoding="utf-8"))
+    assert (row["feedback"], row["answers"]) == ("of the answer 'Seine': no", [])
+    decide(Path("said.jsonl"), "a", "keep", question="Which river?", answers=["Danube"])
+    assert "1 questions, 0 of them" in questree("questions --from-feedback kept --out said.jsonl").done().out
+    assert [one.answers for one in read_questions(Path("said.jsonl"))] == [("Danube",)]
+
+
+@pytest.mark.parametrize("words", ["", "index --from-feedback kept"])
+def test_questions_are_of_an_index_or_of_feedback(questree, workplace, words: str) -> None:
+    ran = questree(f"questions {words} --out own.jsonl")
+    assert ran.code == 2
+    assert "give the folder of an index, or --from-feedback" in " ".join(ran.err.split())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from questree.common.errors import QuestreeError
 from questree.data import read_questions, split_of
-from questree.data.question_files import _question
+from questree.data.question_files import check_row
 
 GOOD = {"id": "q0", "question": "Who?", "answers": ["Ada"]}
 LIST = {"id": "q1", "question": "Which suppliers deliver both?", "style": "list"}
@@ -191,7 +191,7 @@ fields = ["id", "task", "question", "answers", "type", "hops", "steps", "split",
 def test_whatever_a_line_holds_it_is_a_question_or_a_named_fault(row: dict[str, object]) -> None:
     fault = "own.jsonl, line 7: "
     try:
-        _question({**GOOD, **row}, Path("own.jsonl"), 7)
+        check_row({**GOOD, **row}, Path("own.jsonl"), 7)
     except QuestreeError as error:
         fault = str(error)
     assert fault.startswith("own.jsonl, line 7: ")

@@ -9,6 +9,7 @@ import pytest
 from lms import answering as answering
 
 from questree.data import MINI_CORPUS, load_task
+from questree.data.review import decide
 from questree.evaluation.evaluation import SELF_WRITTEN
 from questree.evaluation.own_questions import QuestionShares, chains_of, dropped_file, write_questions
 from questree.evaluation.run import evaluate
@@ -132,3 +133,17 @@ def test_scores_say_that_the_lm_wrote_the_questions(answering, tmp_path: Path, w
     assert evaluation.warning == again.warning == said
     for text in (str(evaluation), evaluation.as_json()):
         assert (SELF_WRITTEN in text) == bool(said)
+
+
+def test_what_was_reviewed_outlives_the_same_command(linked, lm, tmp_path: Path) -> None:
+    write(linked, tmp_path, 2)
+    kept = rows_of(tmp_path / "own.jsonl")
+    decide(tmp_path / "own.jsonl", kept[0]["id"], "drop", question=kept[0]["question"], answers=kept[0]["answers"])
+    decide(tmp_path / "own.jsonl", kept[1]["id"], "keep", question="Mended?", answers=kept[1]["answers"])
+    for _ in range(2):
+        write(linked, tmp_path, 2)  # writes another in the place of the dropped one
+        again = rows_of(tmp_path / "own.jsonl")
+        assert len(again) == 2
+        assert (again[0]["question"], again[0]["review"]) == ("Mended?", "mend")
+        dropped = {row["id"]: row["dropped"] for row in rows_of(dropped_file(tmp_path / "own.jsonl"))}
+        assert dropped[kept[0]["id"]] == "in review"

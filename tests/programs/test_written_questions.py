@@ -61,6 +61,7 @@ def test_a_question_that_passes_every_check_is_a_line_of_a_task(written) -> None
             {"question": "Where was #1 born?", "answer": "Lindau", "support_title": "Marta Holm"},
         ],
         **{"quotes": ["designed by Marta Holm", "She was born in Lindau"]},
+        "quoted_from": [CRANE.text, HOLM.text],
         **{"written_by": "scripted/test", "checked_by": "scripted/test"},
     }
 

@@ -1,6 +1,7 @@
 """A service over the tiny world, whose LM replies when the test lets it."""
 
 import asyncio
+import dataclasses
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -10,7 +11,7 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.lm15 import Request, Response
+from dspy.lm15 import Message, Request, Response, TextPart
 from fastapi.testclient import TestClient
 from tiny_world import QUESTIONS, SURE, TitleRetriever
 
@@ -19,6 +20,7 @@ from questree.retrieval.serving.listener import running
 from questree.service import KeptQuestions, Service, ServiceLimits, create_app
 from questree.simulate import SimulatedEngine, Traits, simulated_lm
 from questree.simulate.engine import words_of
+from questree.simulate.prompt import read_prompt
 
 
 class Tap:
@@ -108,3 +110,24 @@ def client(make_service: Callable[..., Service], tap: Tap, visit: Callable[..., 
     """A client of a service whose LM replies at once."""
     tap.let(10**6)
     return visit(make_service())
+
+
+@pytest.fixture
+def restating(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Let the LM of a service that is there restate every follow-up so; gives the prompts in which it is asked to."""
+
+    def restate(whole: str) -> list[str]:
+        shown, reply_to = list[str](), tap.engine.reply_to
+
+        def reply(request: Request) -> Response:
+            text = read_prompt(request).text
+            if "restated" not in text:
+                return reply_to(request)
+            shown.append(text)
+            said = Message.assistant([TextPart(f"[[ ## restated ## ]]\n{whole}")])
+            return dataclasses.replace(reply_to(request), message=said)
+
+        monkeypatch.setattr(tap.engine, "reply_to", reply)
+        return shown
+
+    return restate

@@ -275,3 +275,39 @@ def test_the_ask_page_names_an_index_by_its_folder_and_what_compilation_added(
     added = "compiled: instructions of 1 of 1 prompts, 1 demonstration"
     assert page.count(f"Compiled{added.removeprefix('compiled')}.") == 1
     assert (service.about("plain")["Program"], service.about("compiled")["Program"]) == ("oner", f"oner-cot, {added}")
+
+
+def test_a_follow_up_is_restated_whether_its_history_or_its_question_before_is_given(client, restating):
+    shown = restating(RIVER.question)
+    history = ["Who wrote The Metamorphosis?", "Franz Kafka"]
+    first = client.post("/ask", json={"question": "And his river?", "history": history}).json()
+    assert (first["question"], first["said"], first["answer"]) == (RIVER.question, "And his river?", "Vltava")
+    second = client.post("/ask", json={"question": "Is it long?", "after": first["id"]}).json()
+    third = client.post("/ask", json={"question": "And deep?", "after": second["id"]}).json()
+    assert "Franz Kafka" in shown[0]
+    assert "user: And his river?" in shown[1]
+    for said in ("user: And his river?", "user: Is it long?", "assistant: ", "Vltava"):
+        assert said in shown[2]
+    page = client.get(third["permalink"]).text
+    before = [page.index(f'/questions/{one["id"]}">{one["said"]}</a>') for one in (first, second)]
+    assert before == sorted(before)
+    assert client.post("/ask", json=ASKED | {"after": "none of this id"}).status_code == 404
+
+
+def test_a_follow_up_is_refused_where_that_is_off(make_service, visit, tap):
+    client = visit(make_service(follow_ups=False))
+    refused = client.post("/ask", json=ASKED | {"history": ["Who?"]})
+    assert (refused.status_code, tap.asked) == (400, 0)
+    assert "no follow-ups" in refused.text
+
+
+def test_the_page_of_a_question_asks_a_follow_up(client, restating):
+    first = client.post("/ask", json=ASKED).json()
+    assert f'name="after" value="{first["id"]}"' in client.get(first["permalink"]).text
+    shown = restating(RIVER.question)
+    asked = client.post("/questions", data={"question": "And then?", "after": first["id"]}, follow_redirects=False)
+    id = asked.headers["location"].rpartition("/")[2]
+    reply = client.get(f"/questions/{id}.json").json()
+    while reply["state"] in ("waiting", "running"):
+        reply = client.get(f"/questions/{id}.json").json()
+    assert (reply["after"], reply["said"], len(shown)) == (first["id"], "And then?", 1)

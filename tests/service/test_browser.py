@@ -15,6 +15,8 @@ from run_files import keep
 from tiny_world import PASSAGES, RIVER
 
 from questree.common.event_loop import awaited
+from questree.data.question_files import raw_rows
+from questree.data.review import write_rows
 from questree.evaluation.comparison.page import as_page
 from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
@@ -25,6 +27,8 @@ from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import Program, ReasoningTree, answered, build
 from questree.retrieval import Passage
+from questree.retrieval.serving.listener import running
+from questree.service.review_pages import create_review
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install questree[dev]")
 expect = playwright.expect
@@ -412,3 +416,28 @@ def test_axe_finds_no_fault_in_the_pages_of_runs_and_of_a_tracked_compilation(
         page.goto(f"{address}/prompts/compiled")
         expect(page.locator(".lead")).to_have_text("1 of 1 prompts changed: 1 demonstration in 1.")
         check(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_questions_are_reviewed_with_the_keyboard_alone(browser, tmp_path, size: str) -> None:
+    rows = [{"question": f"Question {number}?", "answers": ["Paris"]} for number in range(1, 5)]
+    write_rows(tmp_path / "own.jsonl", rows)
+    width, height = SIZES[size]
+    app, how = create_review(tmp_path / "own.jsonl"), {"viewport": {"width": width, "height": height}}
+    with running(app) as address, opened(browser, **how) as page:
+        page.goto(address)
+        for keys, number in ((["d"], 2), (["ArrowRight"], 3), (["ArrowLeft"], 2), (["n", "k", "Escape", "k"], 3)):
+            for key in keys:
+                page.keyboard.press(key)
+            expect(page.get_by_role("heading", name=f"Question {number} of 4")).to_be_visible()
+        page.keyboard.press("a")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("Rome")
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.type("Roma")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Question 4 of 4")).to_be_visible()
+        check(page)
+    kept = raw_rows(tmp_path / "own.jsonl")
+    assert [row.get("review") for row in kept] == ["drop", "keep", "mend", None]
+    assert (kept[1]["note"], kept[2]["answers"]) == ("k", ["Rome", "Roma"])

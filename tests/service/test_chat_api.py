@@ -1,19 +1,16 @@
 """The programs asked by a real client of OpenAI's."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import httpx
 import openai
 import pytest
-from dspy.lm15 import Message, TextPart
 from tiny_world import RIVER
 
 from questree.programs import build
 from questree.programs.program import answered
 from questree.retrieval import Passage
-from questree.simulate.prompt import read_prompt
 
 TOKEN = "a-token-that-is-long-enough"
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": RIVER.question}]
@@ -146,20 +143,10 @@ FOLLOW_UP = [
 ]
 
 
-def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, connect, tap, monkeypatch):
+def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, connect, tap, restating):
     tap.let(10**6)
-    service, shown = make_service(), []
-    whole, reply_to = RIVER.question, tap.engine.reply_to
-
-    def reply(request):
-        text = read_prompt(request).text
-        if "restated" not in text:
-            return reply_to(request)
-        shown.append(text)
-        said = Message.assistant([TextPart(f"[[ ## restated ## ]]\n{whole}")])
-        return dataclasses.replace(reply_to(request), message=said)
-
-    monkeypatch.setattr(tap.engine, "reply_to", reply)
+    service, whole = make_service(), RIVER.question
+    shown = restating(whole)
     client = connect(service)
     chunks = list(client.chat.completions.create(model="searchain", messages=FOLLOW_UP, stream=True))
     lines = [getattr(chunk.choices[0].delta, "reasoning_content", None) for chunk in chunks]
@@ -172,6 +159,10 @@ def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, 
     assert "assistant: Franz Kafka [1]." in shown[0]
     assert "Vltava" in page
     assert service.find(id).spent.calls == tap.asked  # the call that restated it is one of them
+    whole_reply = client.chat.completions.create(model="searchain", messages=FOLLOW_UP).choices[0].message
+    assert whole_reply.reasoning_content == f"The question, from the conversation: {whole}"
+    alone = client.chat.completions.create(model="searchain", messages=[{"role": "user", "content": whole}])
+    assert not hasattr(alone.choices[0].message, "reasoning_content")
 
 
 def test_a_follow_up_is_refused_where_that_is_off(make_service, connect, tap):
