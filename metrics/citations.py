@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..common.sentences import sentences, without_item_mark
-from .claims import all_stand_in, claim_terms, items, supports_fragment
+from .claims import all_stand_in, claim_terms, items, stands_in, supporting_sentences, supports_fragment
 
 _MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
 _MARKS = re.compile(r"\[\d{1,9}\](?:(?:[\s,;.!?]|\band\b)*\[\d{1,9}\])*")
@@ -32,18 +33,31 @@ class Mark(NamedTuple):
         number: of the reference, from 1.
         start, end: where ``[number]`` stands in the text.
         fragment: the words that it ends.
+        sentence: in which it stands, without marks.
     """
 
     number: int
     start: int
     end: int
     fragment: str
+    sentence: str
+
+    def shown(self, passage: str, title: str) -> list[str]:
+        """Return the sentences of its passage that support its fragment; if that only names the title, its sentence."""
+        terms = claim_terms(self.fragment)
+        only_named = bool(terms) and all(stands_in(title, term) for term in terms)
+        return supporting_sentences(self.sentence if only_named else self.fragment, passage, title)
 
 
 def reference_marks(content: str) -> list[Mark]:
     """Return every reference mark of a text, in order."""
+    ends, told = list[int](), sentences(content)
+    for one in told:
+        ends.append(content.index(one, ends[-1] if ends else 0) + len(one))
     return [
-        Mark(int(found[1]), found.start(), found.end(), fragment)
+        Mark(
+            int(found[1]), *found.span(), fragment, _MARK.sub("", told[min(bisect(ends, found.start()), len(told) - 1)])
+        )
         for run, fragment in _marked(content)
         for found in _MARK.finditer(content, run.start(), run.end())
     ]

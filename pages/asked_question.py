@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from ..evaluation.records import Record
 from ..metrics.citations import Mark, reference_marks
-from ..metrics.claims import supporting_sentences, supports_fragment
+from ..metrics.claims import supports_fragment
 from ..programs import ReasoningTree
 from ..programs.answer import Answered
 from ..programs.basis import Standing, basis, standing_of
@@ -52,7 +52,7 @@ class Citation(BaseModel):
     def of(cls, mark: Mark, passage: Passage, question: str) -> Citation:
         """Return what a mark stands for."""
         claim, title, text = mark.fragment, passage.title, passage.text
-        sentence = " ".join(supporting_sentences(claim, text, title)) or None
+        sentence = " ".join(mark.shown(text, title)) or None
         weak = not supports_fragment(claim, f"{title} {text}", question)
         place: dict[str, Any] = {"number": mark.number, "start": mark.start, "end": mark.end}
         told: dict[str, Any] = {"title": title, "passage": text, "source": passage.source}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import dspy
@@ -14,7 +14,7 @@ from ..common.sentences import sentences, without_item_mark
 from ..common.text import stated, unquoted
 from ..lm.failure import Failure
 from ..lm.spent import Spent
-from ..metrics import by_value, normalise
+from ..metrics import by_value, normalise, stands_in, telling_sentence
 from ..metrics.answer_scores import MARKS
 from ..metrics.claims import items
 from ..retrieval import Passage
@@ -138,3 +138,25 @@ def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abs
     told = {"answers": answers, "others": others, "nearest": "; ".join(gone), "final_content": content.strip()}
     for name, value in (told | {"answer": answer, "rests_on": rests_on if answers else None}).items():
         said[name] = value
+    if answer_style == "list":
+        grow_items(said.tree, answers, said.references)
+
+
+def grow_items(tree: ReasoningTree, answers: Sequence[str], references: Sequence[Passage]) -> None:
+    """Add a node for each item that a passage holds and no node has alone: below its passage, or at the path's end."""
+    known = {by_value(node.answer or "") for node in tree.nodes}
+    for item in (one for one in answers if by_value(one) not in known):
+        holding = (one for one in references if stands_in(f"{one.title} {one.text}", item))
+        if (passage := next(holding, None)) is None:
+            continue
+        read = [node for node in tree.nodes if node.passage and node.passage.id == passage.id]
+        ends = any(node.ended for node in tree.nodes)
+        tree.grow(
+            (read if ends and read else tree.nodes)[-1] if tree.nodes else None,
+            query=tree.question,
+            answer=item,
+            source="completed",
+            passage=passage,
+            support=telling_sentence(tree.question, item, passage.title, passage.text),
+            ended="accepted" if ends else None,
+        )

@@ -131,12 +131,11 @@ def _answer(prediction: Any) -> str:
 def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:
     """Return a text with marks, each passage with the sentences that support its marks, and the answer."""
     from ..metrics.citations import reference_marks
-    from ..metrics.claims import supporting_sentences
 
     cited, marks = [], reference_marks(content)
     for number, passage in enumerate(references, start=1):
-        claims = [mark.fragment for mark in marks if mark.number == number]
-        behind = [one for claim in claims for one in supporting_sentences(claim, passage.text, passage.title)]
+        of_passage = [mark for mark in marks if mark.number == number]
+        behind = [one for mark in of_passage for one in mark.shown(passage.text, passage.title)]
         told = " … ".join(" ".join(one.split()) for one in dict.fromkeys(behind))
         cited.append(f"[{number}] {passage.cited(told)}")
     return "\n".join([content, *cited, "", f"Answer: {answer}{'  (simulated)' if simulated else ''}"])

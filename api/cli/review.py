@@ -15,7 +15,7 @@ def review(
     terminal: Annotated[bool, typer.Option("--terminal")] = False,
     port: options.Port = 8081,
 ) -> None:
-    """Go through a file of questions: keep, mend or drop each; what is not dropped is the task.
+    """Keep, mend or drop each question of a file; what is not dropped is the task.
 
     Each decision is written at once. The page is for this machine alone, and needs nothing but its keyboard.
 

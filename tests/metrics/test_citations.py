@@ -11,7 +11,7 @@ from questree.metrics import (
     marking_accuracy,
 )
 from questree.metrics import supported_knowledge_count as skc
-from questree.metrics.citations import citation_precision, citation_recall
+from questree.metrics.citations import citation_precision, citation_recall, reference_marks
 
 CONTENT = "Dr. Curie was born in Warsaw [1]. She taught in Paris. The Seine flows there. [2] It is long [3]."
 REFERENCES = ["Marie Curie was born in Warsaw.", "Paris lies on the Seine.", "The Seine is 777 km long."]
@@ -173,3 +173,11 @@ def test_the_numbers_of_a_list_are_neither_sentences_nor_names():
         "Kafka was born in Prague",
         "Prague lies on the Vltava",
     ]
+
+
+def test_a_mark_that_ends_a_name_alone_is_shown_with_what_its_sentence_says_of_it() -> None:
+    named, other = reference_marks("Allen Loy [1] and Jo Roe, who sails [1], are coopers. So: A.")
+    passage = "The daughter of Allen Loy is Ada Loy. Allen Loy is one of the coopers. A friend sails."
+    assert named.sentence == "Allen Loy  and Jo Roe, who sails , are coopers."
+    assert named.shown(passage, "Allen Loy") == ["Allen Loy is one of the coopers."]
+    assert other.shown(passage, "Allen Loy") == ["A friend sails."]

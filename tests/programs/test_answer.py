@@ -145,3 +145,22 @@ def test_an_answer_that_is_left_out_is_told_as_what_came_nearest_and_not_as_the_
 
 def test_an_answer_that_was_kept_before_there_were_items_has_one():
     assert Answered.model_validate({"answer": "Jo; Mo"}).answers == ("Jo; Mo",)
+
+
+def test_each_item_that_a_passage_holds_has_a_node_of_its_own():
+    prediction = Told("Jo Rey; Mo Tan; Di Ott", "Jo Rey and Mo Tan [1].")("Who are the friends?", "list")
+    grown = [(node.answer, node.passage, node.support) for node in prediction.tree.nodes[1:]]
+    assert grown == [(one, ADA, ADA.text) for one in ("Jo Rey", "Mo Tan")]
+    assert [len(Told("Jo Rey", "Jo Rey [1].")("Who?", style).tree.nodes) for style in ("short", "list")] == [1, 2]
+
+
+def test_the_node_of_an_item_stands_below_the_passage_that_was_kept():
+    class Keeps(Told):
+        def reason(self, tree: ReasoningTree, answer_style):
+            kept = tree.grow(None, query="q", source="passage", passage=ADA)
+            tree.update(kept, ended="kept")
+            tree.update(tree.grow(None, query="q", source="passage", passage=TOBAGO), ended="filtered out")
+            return answered(tree, "Mo Tan", "Mo Tan [1].", [ADA])
+
+    tree = Keeps("")("Who is a friend?", "list").tree
+    assert (tree.nodes[-1].answer, tree.nodes[-1].parent, tree.nodes[-1].ended) == ("Mo Tan", 0, "accepted")

@@ -530,7 +530,9 @@ def test_of_a_list_every_path_is_reviewed_and_what_they_prove_is_told_together_w
     assert prediction.final_content == f"{told} So the answer is {prediction.answer}."
     assert [passage.id for passage in prediction.references] == ["A", "B", "C"]
     assert prediction.rests_on == "passages"
-    assert [node.ended for node in prediction.tree.nodes] == ["accepted", "rejected", "accepted", "accepted"]
+    *paths, alone = prediction.tree.nodes
+    assert [node.ended for node in paths] == ["accepted", "rejected", "accepted", "accepted"]
+    assert (alone.answer, alone.parent) == ("text of C", 3), "an item that its path tells beside another"
     single = ask_best(reply, {Q: "AXBC"})
     assert single.calls == ["facts(A)"], "the question of a single answer ends as before"
 
