@@ -112,7 +112,7 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
         bound_replies(lm)  # its copies have its connections
         if not takes_temperature(str(lm.model)):
             _tell_own_temperature(str(lm.model))
-    with scoped({"lm": None if lm is None else lm.copy(**_taken(how, lm))}, sampling=how):
+    with scoped({"lm": None if lm is None else lm.copy(**_options(how, lm))}, sampling=how):
         yield
 
 
@@ -133,7 +133,7 @@ class _Call:
         bound_replies(lm)
         watch_cache()
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
-        self.config = _taken({**(scope().sampling or {}), **config}, lm)
+        self.config = _options({**(scope().sampling or {}), **config}, lm)
         self.adapter = patient(adapter_in_use())
         self.name, self.writing = str(predict.signature.__name__), writing
         self.replies = self.attempts = self.retries = self.shortenings = 0
@@ -264,7 +264,7 @@ class _Call:
             raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
         # the retries of two samples differ as well: each sample has a rollout of its own
         another = {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
-        self.config |= _taken(another, self.lm)
+        self.config |= _options(another, self.lm)
         self.without.add("stream")  # some tell less of a reply in a stream
         if isinstance(error, _CutReplyError):
             self.cut = error
@@ -352,7 +352,7 @@ def takes_temperature(model: str) -> bool:
     return facts_of(model).get("supports_sampling_params") is not False
 
 
-def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
+def _options(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
     """Return those options of a call that the LM's model takes; what its server refuses is left out of requests."""
     refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
     return {name: value for name, value in config.items() if name not in refused}

@@ -95,7 +95,7 @@ class Meter:
         """Count a request before it is sent; an account has it on the disk when this returns."""
         self._requests += 1
         if self._account:
-            about = _taken({"model": self.lm.model, "messages": self._messages}, cached=False)
+            about = _spent_by({"model": self.lm.model, "messages": self._messages}, cached=False)
             self.sent = total([self.sent, about])
             self._account.send(self)
 
@@ -108,7 +108,7 @@ class Meter:
         """
         samples = [max(len(entry.get("outputs") or [1]), 1) if not self.is_cached else 1 for entry in entries]
         requests = [min(count, self._requests or count) for count in samples]
-        parts = [_taken(entry, count, cached=self.is_cached) for entry, count in zip(entries, requests, strict=True)]
+        parts = [_spent_by(entry, count, cached=self.is_cached) for entry, count in zip(entries, requests, strict=True)]
         took = parts[0] if len(parts) == 1 else total(parts)
         tried = isinstance(error, LMError) and not isinstance(error, NEVER_SENT)
         tried = tried or (isinstance(error, CancelledError) and not is_served(self.lm))  # nothing tells what it sent
@@ -150,7 +150,7 @@ def other_callbacks() -> list[Any]:
     return [one for one in dspy.settings.callbacks if one is not account]
 
 
-def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
+def _spent_by(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
     """Return what an entry of a history took. Tokens that no server counted are estimated: one for four bytes of text.
 
     Args:

@@ -33,7 +33,7 @@ transports: Any = import_module("dspy._vendor.lm15.transports")  # without the t
 errors: Any = import_module("dspy._vendor.lm15.errors")
 
 _CONNECTIONS = 512
-LARGEST_REPLY = 8 << 20  # bytes: some two million tokens
+LARGEST_BODY = 8 << 20  # bytes: some two million tokens
 
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')  # in a message, the quotation marks have backslashes
 _PIECE = 8192  # characters: DSPy reads no longer line of a stream than 64 KB
@@ -152,8 +152,8 @@ class _Body:
             ValueError: if the pieces are too many; whoever asked takes it for a fault of the server.
         """
         self._size += len(piece)
-        if self._size > LARGEST_REPLY:
-            raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
+        if self._size > LARGEST_BODY:
+            raise ValueError(f"the reply is larger than {LARGEST_BODY:,} bytes")
         self._held.append(piece)
         self._is_whole = self._is_whole or (piece.lstrip()[:1] == b"{" and not b"".join(self._held[:-1]).strip())
         if self._is_error or self._is_whole or b"\n" not in piece:

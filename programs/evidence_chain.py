@@ -126,7 +126,8 @@ class EvidenceChain(Program):
         left_out = answer_style == "list" and self.settings.abstain == "unsupported"  # what is a guess, item by item
         introduction = "So the answer is" if findings.sure or left_out else "A guess"
         conclusion = [f"{introduction}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
-        content = " ".join([*sentences, *recalled, *conclusion])
+        cut = [f"{findings.unread} further facts of the reply were not read."] if findings.unread else []
+        content = " ".join([*sentences, *recalled, *cut, *conclusion])
         return answered(tree, answer, content, references, findings.sure, passages=distinct([references, shown]))
 
 

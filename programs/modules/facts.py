@@ -54,12 +54,14 @@ class Findings:
         missing: queries; none if no searches are left.
         answer: the LM's, corrected by the values that it compares.
         sure: whether the answer is no guess.
+        unread: how many facts of the reply are beyond those that are read.
     """
 
     facts: list[ReadFact]
     missing: list[str]
     answer: str
     sure: bool
+    unread: int = 0
 
 
 class EvidenceReading(StepModule):
@@ -90,7 +92,8 @@ class EvidenceReading(StepModule):
             searches_left=searches_left,
         )
         shown = shown_of(passages, reply)
-        listed = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
+        listed = [fact for fact in map(untagged, reply.evidence) if fact.fact]
+        unread, listed = len(listed[MOST_FACTS:]), listed[:MOST_FACTS]
         proven = {by_value(fact.fact): fact for fact in known if fact.proven}
         facts = [proven.get(by_value(fact.fact)) or prove(fact, shown, question) for fact in listed]
         misquoted = [
@@ -104,7 +107,7 @@ class EvidenceReading(StepModule):
         pairs = zip(facts, (first_of([claim.passage], shown) for claim in listed), strict=True)
         sound = all(fact in known or (fact.passage, fact.proven) == (named, named is not None) for fact, named in pairs)
         note(reply, "asks for more" if missing else "ends", judged, exemplary=sound and not (missing and reply.answer))
-        return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
+        return Findings(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure, unread)
 
 
 def untagged(fact: Fact) -> Fact:

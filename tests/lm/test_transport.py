@@ -101,7 +101,7 @@ def test_on_an_event_loop_it_is_closed_too_when_the_question_fails_or_is_cancell
 
 @pytest.mark.parametrize("on_an_event_loop", [False, True])
 def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch, on_an_event_loop):
-    monkeypatch.setattr(transport, "LARGEST_REPLY", 1 << 20)
+    monkeypatch.setattr(transport, "LARGEST_BODY", 1 << 20)
     world = served(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n")
     direct, asked = program("direct"), {"question": "What?"}
     failure = (asyncio.run(direct.acall(**asked)) if on_an_event_loop else direct(**asked)).failure
@@ -113,7 +113,7 @@ def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch, on_an_ev
 
 @pytest.mark.parametrize(("room", "cause"), [(0, None), (-1, "server")])
 def test_a_reply_of_exactly_the_largest_size_is_read(room, cause, served, monkeypatch):
-    monkeypatch.setattr(transport, "LARGEST_REPLY", len(REPLY) + room)
+    monkeypatch.setattr(transport, "LARGEST_BODY", len(REPLY) + room)
     served(WHOLE)
     failure = program("direct")(question="What?").failure
     assert (failure and failure.cause) == cause
