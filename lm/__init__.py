@@ -12,8 +12,8 @@ From a step of a program to the run file, a call passes these files:
 8. `episode.py`: `end` adds the step with its outcome and its cost. `evaluation.kept_run` writes a question's steps into
    the run file, beside its record.
 
-A budget is looked at between questions (`evaluation.run`, `RunPolicy.over_budget`), and while a program is compiled before
-each request (`optimize.budget`).
+A budget is looked at between questions (`evaluation.run`, `RunPolicy.over_budget`), and before each request while a
+program is compiled (`optimize.budget`).
 
 What holds for all of this, and who is told of it, is one `Scope` (`scope.py`).
 """
