@@ -16,7 +16,7 @@ from ...common.text import words_in
 from ..bm25 import BM25Retriever, stop_words, tokenized
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals, places_in
-from .names import HEAD, called, marks_of, named_titles, names_in, title_hash, title_words, word_hash
+from .names import HEAD, called, documents_of, marks_of, named_titles, names_in, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000  # passages that a name joins, and that a title is borne by or named in: more would slow a search
@@ -134,7 +134,7 @@ def _read(words: BM25Retriever, at: Array, titles: Array, bare: bool, report: Re
         those = [words.passages[place] for place in some.tolist()]
         titled = tokenized([" ".join(title_words(called(one, bare))) for one in those], words.settings)
         heads = [[word for word in dict.fromkeys(found) if word not in stop_words()] for found in titled]
-        names = [names_in(f"{one.title}. {one.text}") for one in those]
+        names = [names_in(f"{one.title}. {one.text}") | documents_of(one) for one in those]
         source, target = named_titles([words_in(one.text) for one in those], titles, marks)
         headed, holders = (np.repeat(some, list(map(len, lists))) for lists in (heads, names))
         hashes = np.array([word_hash(word) & HEAD for word in chain.from_iterable(heads)], np.int64)

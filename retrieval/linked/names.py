@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache, reduce
 from hashlib import blake2b
 from itertools import chain, dropwhile, pairwise
+from urllib.parse import unquote, urljoin
 
 import numpy as np
 import regex
@@ -22,6 +23,7 @@ _MARKS, _FACTOR, _BITS = 1 << 24, 0x9E3779B97F4A7C15, (1 << 64) - 1
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
 _SPAN = regex.compile(rf"\p{{Lu}}[\w'’\-]*\.?(?: (?:{_JOINING} ){{0,2}}[\p{{Lu}}\d][\w'’\-]*\.?)*")
+_TARGET = re.compile(r"\]\(<?([^)>#\s]+)")  # of a link in Markdown, which readers make of those in HTML, too
 _SUBJECT = regex.compile(  # what a first sentence names before "is", brackets or a comma
     r"(?:(?:The|An?) )?(\p{Lu}[^.;:()]{0,60}?[\p{Lu}\d][\w'’\-]*|\p{Lu}[\w'’\-]+)(?= \(|,? (?:is|was|are|were) |, )"
 )
@@ -50,6 +52,13 @@ def called(passage: Passage, bare: bool) -> str:
     """Return what other texts call a passage: its title's last part; of a bare corpus, what its text names first."""
     found = _SUBJECT.match(passage.text) if bare and not passage.title else None
     return found[1] if found else passage.title.rsplit(" › ", 1)[-1]
+
+
+def documents_of(passage: Passage) -> set[int]:
+    """Return the documents that a passage is of and that it links to, as names: its file's passages share one."""
+    own = passage.source.partition("#")[0]
+    paths = {own, *(urljoin(own, target) for target in _TARGET.findall(passage.text))} if own else ()
+    return {word_hash(f"document {unquote(path)}") for path in paths}
 
 
 def title_hash(title: str) -> int:

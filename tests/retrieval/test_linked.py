@@ -403,3 +403,14 @@ def test_a_question_that_names_a_title_asks_for_no_other_like_it(monkeypatch):
     monkeypatch.setattr(_Asked, "titles", (1,))
     positions, _ = with_alike(_Asked(), np.array([0, 9, 8, 1]), np.arange(10), np.arange(10.0, 0, -1))
     assert positions.tolist() == list(range(10))
+
+
+def test_a_document_is_joined_with_its_parts_and_with_those_that_link_to_it():
+    def names_of(source, text=""):
+        return names.documents_of(Passage(id=source, text=text, source=source))
+
+    team = names_of("staff/teams.md#heads")
+    assert team == names_of("staff/teams.md#sites") and len(team) == 1
+    assert team < names_of("staff/leave.html", "See [the teams](teams.md#heads) and [all](https://a.example/b).")
+    assert team < names_of("index.md", "[Teams](<staff/teams.md>)") and not team & names_of("other.md", "[x](teams.md)")
+    assert names_of("", "[Teams](staff/teams.md)") == set()
