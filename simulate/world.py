@@ -98,7 +98,9 @@ def remembered(question: Question) -> Question:
 
 def unknown_of(question: Question) -> set[str]:
     """Return the fields of a remembered question that are left out where it is written down, as they hold nothing."""
-    return {"paragraphs"} | {name for name in ("gold_passages", "needed", "written_by", "feedback") if not getattr(question, name)}
+    return {"paragraphs"} | {
+        name for name in ("gold_passages", "needed", "written_by", "feedback") if not getattr(question, name)
+    }
 
 
 def find_kind(query: str, answer: str = "") -> str:

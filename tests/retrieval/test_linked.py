@@ -410,7 +410,9 @@ def test_a_document_is_joined_with_its_parts_and_with_those_that_link_to_it():
         return names.documents_of(Passage(id=source, text=text, source=source))
 
     team = names_of("staff/teams.md#heads")
-    assert team == names_of("staff/teams.md#sites") and len(team) == 1
+    assert team == names_of("staff/teams.md#sites")
+    assert len(team) == 1
     assert team < names_of("staff/leave.html", "See [the teams](teams.md#heads) and [all](https://a.example/b).")
-    assert team < names_of("index.md", "[Teams](<staff/teams.md>)") and not team & names_of("other.md", "[x](teams.md)")
+    assert team < names_of("index.md", "[Teams](<staff/teams.md>)")
+    assert not team & names_of("other.md", "[x](teams.md)")
     assert names_of("", "[Teams](staff/teams.md)") == set()
