@@ -170,7 +170,7 @@ def standing_of(prediction: Any) -> Standing:
         solved = tuple(bool(node.answer) for node in steps)
         nearest = getattr(prediction, "nearest", "")
         told = f"What came nearest: {nearest}. " if nearest else ""
-        told += f"Steps that were answered: {sum(solved)} of {len(steps)}." if steps else ""
+        told += f"Steps that were answered: {sum(solved)} of {len(steps)}." if not all(solved) else ""
         return Standing(NOT_TOLD if tree.passages() else "No answer found", "quiet", solved, told.strip())
     if prediction.rests_on == "guess":
         return Standing("A guess", "warn", found, "No passage says it, and the model was not sure.")

@@ -134,6 +134,7 @@ def test_marks_that_do_not_bear_out_the_text_weaken_the_support(content, words):
 
 def test_what_was_answered_of_a_question_without_an_answer():
     assert stands(grown(READ, {}), "", []).told == "Steps that were answered: 1 of 2."
+    assert stands(grown(READ), "", []).told == "", "what is open then is no step"
 
 
 def test_what_is_printed_of_a_prediction_and_of_a_task_fits_a_screen():
