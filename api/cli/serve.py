@@ -35,7 +35,8 @@ def serve(
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included.
 
     Args:
-        programs: Programs by name, or compiled ones: folders, runs:/…, models:/… or hf://…. NAME=PROGRAM names one.
+        programs: Programs by name (react:k=3 with a setting), or compiled ones: folders, runs:/…, models:/… or hf://….
+            NAME=PROGRAM names one.
         questions: Folder in which every question is kept, for its permalink.
         runs: Runs to show as well: a folder, a capsule, or 'mlflow' for those that are tracked; repeat it.
         mlflow_ui: Address of MLflow's pages, to link runs and traces to. Default: the tracking URI's own.
@@ -115,6 +116,8 @@ def named_programs(programs: list[str]) -> dict[str, str]:
         name, equals, program = given.partition("=")
         if not equals or "/" in name:  # a folder's own =, as in runs/lr=2/program
             name, program = _own_name(given), given
+        elif ":" in name:  # a setting's, as in react:k=3
+            name, program = name.partition(":")[0], given
         elif not name or not program:
             raise QuestreeError(
                 f"Give a name before the = and a program after it: {name or 'NAME'}={program or 'PROGRAM'}"

@@ -74,6 +74,13 @@ def test_programs_are_served_and_their_answers_kept(workplace):
     assert list((workplace / "kept").iterdir())
 
 
+def test_a_program_is_served_with_a_setting(tmp_path):
+    service = service_of(
+        Experiment(run_settings()), ["oner:abstain=unsupported"], tmp_path / "questions", ServiceLimits()
+    )
+    assert service.programs["oner"].settings.abstain == "unsupported"
+
+
 def test_the_deadline_is_that_of_each_question(tmp_path):
     experiment = Experiment(run_settings(deadline=3600))
     service = service_of(experiment, ["direct"], tmp_path / "questions", ServiceLimits(max_running=2))
@@ -87,6 +94,8 @@ def test_the_deadline_is_that_of_each_question(tmp_path):
         ("models:/best@champion", "best"),
         ("runs/lr=2/program/", "program"),
         ("mine=runs/lr=2", "mine"),
+        ("evidence-chain:abstain=unsupported", "evidence-chain"),
+        ("strict=evidence-chain:abstain=unsupported", "strict"),
     ],
 )
 def test_a_program_has_a_name_that_clients_can_say(given, name):
