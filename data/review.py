@@ -21,7 +21,7 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def with_reviewed(rows: Sequence[dict[str, Any]], *files: Path) -> list[dict[str, Any]]:
-    """Return rows as a person left them in these files; what was reviewed there and is no longer among them follows."""
+    """Return rows with what a person decided on them in these files, then the other rows that were reviewed there."""
     reviewed = dict[str, dict[str, Any]]()
     for path in files:
         with suppress(QuestreeError):  # it is not there yet, or no file of questions

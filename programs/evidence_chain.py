@@ -134,8 +134,8 @@ class EvidenceChain(Program):
 def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact], answers: Sequence[str]) -> Node:
     """Add the facts that the tree does not hold yet below its last node; return the new last one.
 
-    Where there are several answers, or a fact tells no other news, its answer is the one of them that it names, also if
-    it was read before they were known.
+    The answer of a fact's node is what the fact adds to the earlier ones (`_news`). If there are several ``answers``, it
+    is the one that the fact names. A fact that was read in an earlier call gets its answer then.
     """
     there = {node.query: node for node in tree.nodes}
     for fact in facts:

@@ -111,9 +111,10 @@ def best_first(positions: Array, scores: Array, found: Array, first: Array) -> t
 
 
 def with_alike(question: QuestionTerms, ranking: Array, positions: Array, scores: Array) -> tuple[Array, Array]:
-    """Return the same; for a question that names no title, those with the telling words of the best by words are sixth.
+    """Return positions and scores in which what is like the best passage by words stands after the first five.
 
-    Of several people of one profession each may be asked for; what the links of one of them bring comes later.
+    A question that names no title describes what it asks for, and several passages may fit: people of one profession.
+    Like the best are those that hold its telling words. Without this, what one of them is linked to hides the others.
     """
     if len(question.titles):
         return positions, scores

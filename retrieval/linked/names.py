@@ -55,7 +55,7 @@ def called(passage: Passage, bare: bool) -> str:
 
 
 def documents_of(passage: Passage) -> set[int]:
-    """Return the documents that a passage is of and that it links to, as names: its file's passages share one."""
+    """Return names for the document of a passage and those that it links to; passages that share one are joined."""
     own = passage.source.partition("#")[0]
     paths = {own, *(urljoin(own, target) for target in _TARGET.findall(passage.text))} if own else ()
     return {word_hash(f"document {unquote(path)}") for path in paths}
