@@ -134,8 +134,8 @@ class EvidenceChain(Program):
 def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact], answers: Sequence[str]) -> Node:
     """Add the facts that the tree does not hold yet below its last node; return the new last one.
 
-    The answer of a node is what its fact adds to the earlier ones (`_news`). If there are several ``answers``, it is the
-    one that the fact names. A fact that was read in an earlier call gets its answer then.
+    The answer of a node is what its fact adds to the earlier ones (`_news`). If there are several ``answers``, it is
+    the one that the fact names. A fact that was read in an earlier call gets its answer then.
     """
     there = {node.query: node for node in tree.nodes}
     for fact in facts:
