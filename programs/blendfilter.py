@@ -107,10 +107,10 @@ class BlendFilter(Program):
     takes four to six calls fewer than ``preset=paper``, and keeps more of the passages that only lead to the answer.
 
     Where the paper leaves it open, or we differ: what a draft says that it does not know does not enter a query, and
-    its answer enters once. If the filter keeps no passage, none are retrieved in their place, and the LM answers from
-    what it knows. Of several samples the paper scores the best one, which only a scorer can know. Here the majority's
-    answer is given, and the prediction holds all of them; the metrics ``em-best-sample`` and ``f1-best-sample`` score
-    as the paper does.
+    its answer enters once. Each missing fact is also searched by itself. If the filter keeps no passage, none are
+    retrieved in their place, and the LM answers from what it knows. Of several samples the paper scores the best one,
+    which only a scorer can know. Here the majority's answer is given, and the prediction holds all of them; the metrics
+    ``em-best-sample`` and ``f1-best-sample`` score as the paper does.
     """
 
     name: ClassVar[str] = "blendfilter"
@@ -184,10 +184,10 @@ class BlendFilter(Program):
             supported, external, internal = self.query_blending.drafted(question, answer_style, knowledge.passages)
             if supported and self.settings.samples == 1:
                 return found, supported
-            if external == [knowledge.query]:
+            if external[0] == knowledge.query:
                 break
             each = [self.find(query).passages for query in external]
-            found["external"] = knowledge = Knowledge(" ".join(external), distinct(each))
+            found["external"] = knowledge = Knowledge(external[0], distinct(each))
         if "internal" in queries and internal not in external:
             found["internal"] = self.find(internal)
         return {query: found[query] for query in queries if query in found} or found, None

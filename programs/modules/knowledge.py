@@ -64,8 +64,8 @@ class QueryBlending(StepModule):
     ) -> tuple[CitedAnswer | None, list[str], str]:
         """Return the answer, if the passages name it and tell all its facts, and queries for what they lack.
 
-        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts; of a
-        list, each of these questions is one by itself. The internal one adds what the LM recalls of them; if it recalls
+        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts, and
+        is followed by each of these by itself. The internal one adds what the LM recalls of them; if it recalls
         nothing, it is the external one. None holds guesses.
         """
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
@@ -77,9 +77,8 @@ class QueryBlending(StepModule):
             told = None
         note(reply, "enough" if answer else "not enough", exemplary=bool(told) == bool(answer))
         facts = content_of(without_marks(reply.facts), answer or "", guesses=False)
-        asked = text_or_none(missing) or ""
-        each = [without_item_mark(one) for one in sentences(asked)] if answer_style == "list" else []
-        external = each or [self.blend(question, f"{facts} {asked}")]
+        each = [without_item_mark(one) for one in sentences(text_or_none(missing) or "")]
+        external = [self.blend(question, " ".join([facts, *each])), *each]
         known = content_of(recalled, guesses=False)
         return told, external, self.blend(question, f"{facts} {known}") if known else external[0]
 

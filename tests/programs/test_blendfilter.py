@@ -241,7 +241,7 @@ def judging(useful: str = "AC", **draft: str) -> Any:
 
 
 def test_by_default_each_passage_is_judged_once_and_the_question_stands_first(ask):
-    first = {Q: "AB", f"{Q} A is near. Where is B?": "BC", f"{Q} A is near. B is far.": "DA"}
+    first = {Q: "AB", f"{Q} A is near. Where is B?": "BC", "Where is B?": "C", f"{Q} A is near. B is far.": "DA"}
     draft = {"facts": "A is near [1].", "missing": "Where is B?", "recalled": "B is far."}
     ran = ask(judging(**draft), first, preset="best")
     assert [query for query, _ in ran.queries] == list(first)
@@ -249,30 +249,34 @@ def test_by_default_each_passage_is_judged_once_and_the_question_stands_first(as
     assert ids(ran.prediction.passages) == ["A", "C"]
 
 
-def test_of_a_list_each_missing_fact_is_searched_for_by_itself_and_what_is_found_is_united(ask):
+@pytest.mark.parametrize("style", ["short", "list"])
+def test_each_missing_fact_is_also_searched_for_by_itself_and_what_is_found_is_united(ask, style):
     draft = {"facts": "A is near [1].", "missing": "1. Where is Brno?\n2. Where is Cork?"}
-    ran = ask(
-        judging("ACD", **draft), {Q: "AB", "Where is Brno?": "C", "Where is Cork?": "D"}, preset="best", style="list"
-    )
-    assert [query for query, _ in ran.queries] == [Q, "Where is Brno?", "Where is Cork?"]
+    blended = f"{Q} A is near. Where is Brno? Where is Cork?"
+    found = {Q: "AB", blended: "B", "Where is Brno?": "C", "Where is Cork?": "D"}
+    ran = ask(judging("ACD", **draft), found, preset="best", style=style)
+    assert [query for query, _ in ran.queries] == list(found)
     assert ran.calls == ["facts(A+B)", "judgements(A+B+C+D)", "final_content(A+C+D)"]
-    assert [node.query for node in ran.prediction.tree.nodes if node.blend] == [Q, "Where is Brno? Where is Cork?"]
+    assert [node.query for node in ran.prediction.tree.nodes if node.blend] == [Q, blended]
 
 
 @pytest.mark.parametrize(
     ("draft", "queries"),
     [
-        ({"missing": "Where is B?"}, ["Where is B?"]),
-        ({"facts": "It is not told where B is. Perhaps B fishes [1].", "missing": "Where is B?"}, ["Where is B?"]),
-        ({"facts": "A is near [1].", "recalled": "I do not recall where B is."}, ["A is near."]),
+        ({"missing": "Where is B?"}, [f"{Q} Where is B?", "Where is B?"]),
+        (
+            {"facts": "It is not told where B is. Perhaps B fishes [1].", "missing": "Where is B?"},
+            [f"{Q} Where is B?", "Where is B?"],
+        ),
+        ({"facts": "A is near [1].", "recalled": "I do not recall where B is."}, [f"{Q} A is near."]),
         ({"recalled": "Nothing"}, []),
         ({"recalled": "B is probably far."}, []),
-        ({"recalled": "B is far."}, ["B is far."]),
+        ({"recalled": "B is far."}, [f"{Q} B is far."]),
     ],
 )
 def test_no_guess_and_nothing_that_is_not_told_is_searched_for(ask, draft, queries):
     ran = ask(judging(**draft), preset="best")
-    assert [query for query, _ in ran.queries] == [Q, *(f"{Q} {added}" for added in queries)]
+    assert [query for query, _ in ran.queries] == [Q, *queries]
     assert (ran.calls[0], "passage()" in ran.calls) == ("facts(A+B)", False)
 
 
