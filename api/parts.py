@@ -99,9 +99,7 @@ class Parts:
             from .data import load_task
             from .simulate import simulated_lm
 
-            # several tasks where a reader is calibrated
-            tasks = [load_task(task.strip()) for task in self.settings.task.split(",")]
-            questions = [one for task in tasks for questions in task.questions.values() for one in questions]
+            questions = [one for some in load_task(self.settings.task).questions.values() for one in some]
             return simulated_lm(questions, temperature=temperature)
         if name.startswith(RECORDED):
             from .simulate import recorded_lm

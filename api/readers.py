@@ -13,8 +13,8 @@ from .parts import Parts
 from .retrieval.calibrated import ReaderManifest, folder_of, store, stored
 
 if TYPE_CHECKING:
-    from .metrics import Interval
-    from .optimize.readers import ReaderScores, Reading, ReadingExample, ThetaPoint
+    from .data import Question
+    from .optimize.readers import Reading, ThetaPoint
     from .retrieval import Reader
 Count = Callable[[str, int, int], None]
 """Called with what is being done, how many of it are done, and how many there are."""
@@ -22,13 +22,13 @@ Count = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Calibration:
-    """The threshold of a reader or a duplicate check, and what it was chosen on.
+    """The threshold of a reader, and what it was chosen on.
 
     Attributes:
-        folder: where the threshold is stored; name it as the reader or the check.
-        readings: the readings that it was chosen on; of a check, how alike the pairs are.
-        scores: a reader's, on other questions; None where there are none.
-        f1: a check's, on the other half of the pairs; None where that has none.
+        folder: where the threshold is stored; name it as the reader.
+        readings: those that it was chosen on.
+        own: the threshold that the reader had.
+        held_out: what the chosen one is worth on other questions; None where there are none.
         failed: calls that failed; they give no reading.
         simulated: whether a simulated LM did the reading.
     """
@@ -38,23 +38,13 @@ class Calibration:
     readings: list[Reading]
     chosen: ThetaPoint
     own: float
-    scores: ReaderScores | None = None
-    f1: Interval | None = None
-    failed: int = 0
-    simulated: bool = False
+    held_out: ThetaPoint | None
+    failed: int
+    simulated: bool
 
 
 class Readers(Parts):
     """The reader that the settings name, and questions to try it on."""
-
-    def mined(self, examples: list[ReadingExample], on_mined: Count) -> list[ReadingExample]:
-        """Return the examples with passages that the settings' retriever, if any, finds and that do not answer."""
-        from .optimize.readers import mine_negatives
-
-        if self.settings.retriever is None:
-            return examples
-        told = partial(on_mined, "negatives")
-        return mine_negatives(examples, self.retriever, on_progress=lambda done: told(done, len(examples)))
 
     def calibrate(self, test_split: str | None, on_read: Count) -> Calibration:
         """Choose the threshold of the settings' reader on their questions, and store it with the reader.
@@ -62,20 +52,19 @@ class Readers(Parts):
         A reader that is no folder itself gets the settings' ``out``.
 
         Args:
-            test_split: of the same tasks, to score the reader with its new threshold on; None for no such score.
+            test_split: of the same task, to try the new threshold on; None for no such figures.
             on_read: called while passages are read.
         """
         from .evaluation.leak import refuse_leak
         from .evaluation.run_file import writing
         from .lm.account import Account
-        from .optimize.readers import best_theta, plot_theta, score_readings
+        from .optimize.readers import best_theta, theta_sweep
 
         settings = self.settings
         folder, manifest = _kept_for(settings.reader, settings.out)
         # before a model is loaded: they may be faulty
-        examples = self._examples(settings.split)
-        held_out = self._examples(test_split) if test_split else []
-        refuse_leak({one.question for one in examples}, {one.question for one in held_out})
+        asked, held_out = self._questions(settings.split), self._questions(test_split) if test_split else []
+        refuse_leak({one.question for one in asked}, {one.question for one in held_out})
         reader, simulated = self._reader_or_lm()
         with writing(folder, "calibration", shared=True) as file, Account(file).open() as account:
 
@@ -84,42 +73,37 @@ class Readers(Parts):
                 if done < most:
                     account.check_budget(settings.policy)
 
-            readings, failed = self._read(reader, settings.split, examples, counted)
-            chosen, scores = best_theta(readings), None
+            readings, failed = self._read(reader, asked, settings.split, counted)
+            chosen, worth = best_theta(readings), None
             if test_split:
-                others, failed_later = self._read(reader, test_split, held_out, counted)
-                scores, failed = score_readings(others, chosen.theta), failed + failed_later
+                others, failed_later = self._read(reader, held_out, test_split, counted)
+                (worth,), failed = theta_sweep(others, [chosen.theta]), failed + failed_later
         facts: dict[str, Any] = {
             **{"task": settings.task, "split": settings.split, "negatives_of": settings.retriever or "other questions"},
             **{"passages": len(readings), "simulated": simulated},
             **{"precision": chosen.precision, "recall": chosen.recall, "f1": chosen.f1},
         }
-        if scores is not None:
-            facts["held_out"] = {"split": test_split, "questions": scores.span_f1.n, **scores.figures()}
+        if worth is not None:
+            facts["held_out"] = {"split": test_split, "questions": len(held_out), **vars(worth)}
         model = settings.lm if manifest.kind == "lm" else manifest.model
         changed = {"threshold": chosen.theta, "calibration": facts, "model": model}
         store(folder, manifest.model_copy(update=changed))
-        tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
-        title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
-        plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
-        found: dict[str, Any] = {"scores": scores, "failed": failed, "simulated": simulated}
-        return Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)
+        return Calibration(reader.name, folder, readings, chosen, reader.threshold, worth, failed, simulated)
 
-    def _examples(self, split: str) -> list[ReadingExample]:
-        """Return questions of a split, each with its passage."""
-        from .optimize.readers import reading_examples, spread_out
-
-        examples = reading_examples(self.settings.task, split, seed=self.settings.seed)
-        return spread_out(examples, self.settings.limit or len(examples))
+    def _questions(self, splits: str) -> list[Question]:
+        """Return questions of a split, or of several."""
+        return [one for split in splits.split(",") for one in self.task.split(split.strip())][: self.settings.limit]
 
     def _read(
-        self, reader: Reader, split: str, examples: list[ReadingExample], on_read: Count
+        self, reader: Reader, questions: list[Question], split: str, on_read: Count
     ) -> tuple[list[Reading], int]:
         """Return the reader's readings of questions of a split, and how many of its calls failed."""
         from .optimize.readers import pairs_of, read_all
 
-        pairs, concurrency = pairs_of(self.mined(examples, on_read), seed=self.settings.seed), self.settings.concurrency
+        settings = self.settings
+        pairs = pairs_of(questions, self.retriever if settings.retriever else None, seed=settings.seed)
         told = partial(on_read, f"{split} passages")
+        concurrency = settings.concurrency
         return read_all(reader, pairs, concurrency=concurrency, on_progress=lambda done: told(done, len(pairs)))
 
     def _reader_or_lm(self) -> tuple[Reader, bool]:

@@ -25,15 +25,14 @@ def calibrate_reader(
 
     Each question is read with its own passage and with one that does not answer: the highest that --retriever finds,
     or another question's. A folder keeps its own threshold; for a reader by name and for the LM, --out (default: a
-    folder under readers/) becomes a folder that --reader takes. A plot of the scores lies beside the threshold.
+    folder under readers/) becomes a folder that --reader takes.
 
     Args:
         reader: A reader's folder, a DPR reader by name, or 'lm'.
-        test_split: Split of the same tasks to score the new threshold on; 'none' for no such score.
+        test_split: Split of the same task to try the new threshold on; 'none' for no such figures.
     """
     from ..readers import Readers
     from .progress import progress_bars
-    from .report import list_scores
 
     named = Readers(settings.model_copy(update={"reader": reader}))
     with progress_bars(as_json) as bars:
@@ -47,10 +46,10 @@ def calibrate_reader(
     _print_points(points, found.simulated)
     failed = f", {found.failed} failed" if found.failed else ""
     echo(f"{len(found.readings)} passages read with {found.name}{failed}")
-    if found.scores is not None:
+    if (worth := found.held_out) is not None:
         simulated = f" ({SIMULATED})" if found.simulated else ""
-        echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
-    echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
+        echo(f"{test_split}: precision {worth.precision:.3f}, recall {worth.recall:.3f}, F1 {worth.f1:.3f}{simulated}")
+    echo(f"stored in {found.folder}; use it with --reader {found.folder}")
 
 
 def calibrate_links(

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ..evaluation import Comparison, Evaluation, Repeats
     from ..evaluation.evaluation import Paired
     from ..optimize import Compiled
-    from ..optimize.readers import ReaderScores
 
 
 def bill(calls: int, tokens: int, cost: float) -> str:
@@ -164,8 +163,3 @@ _EXPLAINED = {
 def _explained(row: str) -> str:
     text = _EXPLAINED.get(row) or next((text for name, text in _EXPLAINED.items() if name in row and name != "p"), None)
     return text or "mean over the questions, with its 95% interval"
-
-
-def list_scores(scores: ReaderScores) -> str:
-    """Return a reader's scores in a line."""
-    return f"EM {scores.em}, span F1 {scores.span_f1}, relevance F1 {scores.relevance_f1} at theta {scores.theta:.2f}"
