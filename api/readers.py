@@ -94,9 +94,7 @@ class Readers(Parts):
         """Return questions of a split, or of several."""
         return [one for split in splits.split(",") for one in self.task.split(split.strip())][: self.settings.limit]
 
-    def _read(
-        self, reader: Reader, questions: list[Question], split: str, on_read: Count
-    ) -> tuple[list[Reading], int]:
+    def _read(self, reader: Reader, questions: list[Question], split: str, on_read: Count) -> tuple[list[Reading], int]:
         """Return the reader's readings of questions of a split, and how many of its calls failed."""
         from .optimize.readers import pairs_of, read_all
 
