@@ -14,7 +14,7 @@ from .retrieval.calibrated import ReaderManifest, folder_of, store, stored
 
 if TYPE_CHECKING:
     from .data import Question
-    from .optimize.readers import Reading, ThetaPoint
+    from .optimize.theta import Reading, ThetaPoint
     from .retrieval import Reader
 Count = Callable[[str, int, int], None]
 """Called with what is being done, how many of it are done, and how many there are."""
@@ -58,7 +58,7 @@ class Readers(Parts):
         from .evaluation.leak import refuse_leak
         from .evaluation.run_file import writing
         from .lm.account import Account
-        from .optimize.readers import best_theta, theta_sweep
+        from .optimize.theta import best_theta, theta_sweep
 
         settings = self.settings
         folder, manifest = _kept_for(settings.reader, settings.out)
@@ -96,7 +96,7 @@ class Readers(Parts):
 
     def _read(self, reader: Reader, questions: list[Question], split: str, on_read: Count) -> tuple[list[Reading], int]:
         """Return the reader's readings of questions of a split, and how many of its calls failed."""
-        from .optimize.readers import pairs_of, read_all
+        from .optimize.theta import pairs_of, read_all
 
         settings = self.settings
         pairs = pairs_of(questions, self.retriever if settings.retriever else None, seed=settings.seed)

@@ -9,7 +9,7 @@ from . import options
 from .screen import SIMULATED, echo, print_figures, print_json
 
 if TYPE_CHECKING:
-    from ..optimize.readers import ThetaPoint
+    from ..optimize.theta import ThetaPoint
     from ..readers import Calibration
 
 
@@ -82,7 +82,7 @@ def calibrate_links(
 
 def _points(found: "Calibration", shown: Sequence[float]) -> list[tuple[str, "ThetaPoint"]]:
     """Return precision, recall and F1 at these thresholds, at the model's ``own`` and at the chosen one, ``best``."""
-    from ..optimize.readers import theta_sweep
+    from ..optimize.theta import theta_sweep
 
     points = theta_sweep(found.readings, sorted({*shown, found.own}))
     return [*(("own" if point.theta == found.own else "", point) for point in points), ("best", found.chosen)]

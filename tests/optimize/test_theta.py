@@ -7,7 +7,7 @@ from questree.common.errors import QuestreeError
 from questree.data import Question
 from questree.data.task import Paragraph
 from questree.lm.failure import CallFailedError
-from questree.optimize.readers import Pair, Reading, best_theta, pairs_of, read_all, theta_sweep
+from questree.optimize.theta import Pair, Reading, best_theta, pairs_of, read_all, theta_sweep
 from questree.retrieval import Passage, Span
 
 
