@@ -48,8 +48,8 @@ class Chain:
     def asks_for(self) -> str:
         """Return what a question asks for; of one fact, a sentence that may tell it, so that not all ask the same."""
         told = told_in(self.passages[-1]) if self.kind in ("bridge", "single") else []
-        drawn = [f"; if it suits, told here: {Random(self.title).choice(told)}"] if told else []
-        return "".join([ASKED[self.kind], *drawn])
+        drawn = [f"if it suits, from this: {' '.join(Random(self.title).choice(told).split())}"] if told else []
+        return "; ".join([ASKED[self.kind], *drawn])
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,9 @@ class WriteQuestion(dspy.Signature):
     """Write a question that somebody might well ask who wants to know something and has never seen the passages: one
     natural sentence about one matter, clear by itself.
 
-    It names what the first step starts from, and says in plain words what leads on from there; it names no answer of a
-    step that another step starts from. Of several passages, no single one tells all that it asks: look whether one
-    tells the way back. Each step has one answer, not one of several that fit; only the last of a list has more.
+    It names what the first step starts from, says in plain words what leads on from there, and names no answer of a
+    step that another step starts from. Each step has one answer, not one of several that fit; only the last of a list
+    has more. Of several passages, none alone is enough; "The daughter of B is A" tells also who the mother of A is.
 
     Be choosy, there are plenty of passages: where these give only a question that nobody would ask, such as one that
     glues together what has little to do with each other, leave it empty.
