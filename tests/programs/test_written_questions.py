@@ -178,3 +178,24 @@ def test_a_check_that_gets_no_reply_fails_the_question_and_drops_nothing(scripte
     prediction = writing(question=chain.title)
     assert prediction.failure is not None
     assert "fault" not in prediction
+
+
+def test_a_question_of_one_fact_is_drawn_from_a_sentence_of_the_last_passage() -> None:
+    asks = Chain((CRANE, HOLM), "bridge", "train").asks_for
+    assert asks.endswith(("from this: Marta Holm is a Swiss engineer.", "from this: She was born in Lindau in 1961."))
+    assert asks == Chain((CRANE, HOLM), "bridge", "dev").asks_for
+    assert "from this" not in Chain((CRANE, HOLM), "list", "train").asks_for
+
+
+def test_the_reader_is_not_shown_the_answer_and_the_program_is_asked_for_all_that_fit(scripted) -> None:
+    chain = Chain((CRANE, HOLM), "bridge", "train")
+    engine = scripted(wrote(DESIGNER, BORN), NOT_KNOWN, TOLD, NOT_ALONE, found("Lindau"))
+    writing = QuestionWriting(TableRetriever({}))
+    writing.chains = {chain.title: chain}
+    writing(question=chain.title)
+    _, heard, whole, alone, finder = engine.prompts
+    assert "Lindau" not in heard
+    assert "Lindau" not in whole.replace(HOLM.text, "")
+    assert CRANE.text in whole
+    assert CRANE.text not in alone
+    assert "every answer that fits" in finder

@@ -80,3 +80,11 @@ def test_what_names_the_same_third_one_may_name_each_other() -> None:
         siblings=True,
     )
     assert siblings == ["Ada Brun", "Jo Ek"]
+
+
+@pytest.mark.parametrize(
+    ("shared", "tied"), [("Lindau has grown and grown since.", False), ("It joined Lindau long ago.", True)]
+)
+def test_a_word_that_only_begins_sentences_is_no_name(shared: str, tied: bool) -> None:
+    texts = (f"Cranes lift. {shared}", f"Barrels roll. {shared}")
+    assert (len(drawn(2, ("Port Elin", texts[0]), ("Old Quay", texts[1]))) == 2) == tied
