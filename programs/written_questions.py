@@ -122,7 +122,7 @@ class QuestionChecks(StepModule):
                 return "one passage is enough"
             written.rest_on(needed)
         # asked for all that fit, it tells as well what else does; of what is compared, one alone can fit
-        style = asked.answer_style if written.kind == "comparison" else "list"
+        style: AnswerStyle = "short" if written.kind == "comparison" else "list"
         found = self.finder.reason(ReasoningTree(question=asked.question), style)
         settle_answer(found, style, "unsure")
         if not all(cover_exact_match(one, asked.answers) for one in found.answers):

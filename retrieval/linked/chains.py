@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 
 from ...common.sentences import sentences
 from ...metrics import stands_in
+from ..contracts import Passages
 from ..passage import Passage
 from .links import Links
 from .names import called, names_in
@@ -29,7 +29,7 @@ def told_in(passage: Passage) -> list[str]:
 
 
 def draw_chain(
-    passages: Sequence[Passage], links: Links, start: int, length: int, drawn: Random, *, siblings: bool = False
+    passages: Passages, links: Links, start: int, length: int, drawn: Random, *, siblings: bool = False
 ) -> list[int]:
     """Return the positions of linked passages, from a first one on; fewer than asked for where no link goes on.
 
