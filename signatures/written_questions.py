@@ -57,7 +57,8 @@ class HearQuestion(QuestionInputs):
     """Hear the question as somebody who does not know where it comes from. Answer it only if you know the answer."""
 
     odd: str = dspy.OutputField(
-        desc="what is unclear in it by itself, and what nobody would want to know or say so; empty if nothing"
+        desc="what is unclear by itself, though not a name that you do not know, and what nobody would want to know or "
+        "say so; empty if nothing"
     )
     well_asked: bool = dspy.OutputField(desc="whether somebody might ask it so")
     remembered: str = dspy.OutputField(desc="the answer alone; empty if you do not know it for certain")
