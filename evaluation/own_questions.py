@@ -49,12 +49,12 @@ class QuestionShares(BaseModel):
 
 def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> Iterator[Chain]:
     """Yield chains of different passages, in an order that follows from the seed; no passage is in two splits."""
-    drawn, links = Random(seed), retriever.links
+    drawn, links, passages = Random(seed), retriever.links, retriever.words.passages
     owner, counts, seen = dict[int, Split](), Counter[Split](), set[tuple[int, ...]]()
-    order = np.random.default_rng(seed).permutation(len(retriever.words.passages)).tolist()
+    order = np.random.default_rng(seed).permutation(len(passages)).tolist()
     for start in [*order, *order, *order]:
         kind, length = shares.draw(drawn)
-        places = draw_chain(links, start, length, drawn, siblings=kind == "comparison")
+        places = draw_chain(passages, links, start, length, drawn, siblings=kind == "comparison")
         owners = {owner[place] for place in places if place in owner}
         if (name := tuple(sorted(places))) in seen or len(owners) > 1 or len(places) < min(length, 2):
             continue
@@ -62,7 +62,7 @@ def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> 
         split = owners.pop() if owners else min(_SHARES, key=lambda one: (counts[one] + 1) / _SHARES[one])
         owner |= dict.fromkeys(places, split)
         counts[split] += 1
-        yield Chain(tuple(retriever.words.passages[place] for place in places), kind, split)
+        yield Chain(tuple(passages[place] for place in places), kind, split)
 
 
 def write_questions(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from random import Random
 from typing import Any
 
 import dspy
@@ -14,18 +15,13 @@ from ..common.placeholders import numbers_in
 from ..common.text import neutralise
 from ..data.task import Question, Split
 from ..lm.call import call
-from ..metrics import all_stand_in, metric, stands_in
+from ..metrics import all_stand_in, cover_exact_match, metric, stands_in
 from ..metrics.quotes import quoted_sentences
 from ..retrieval import Passage, Retriever
+from ..retrieval.linked.chains import told_in
 from ..signatures import AnswerStyle
-from ..signatures.written_questions import (
-    ASKED,
-    AnswerFromMemory,
-    JudgePassage,
-    QuestionKind,
-    WriteQuestion,
-    WrittenStep,
-)
+from ..signatures.knowledge import DraftAnswer
+from ..signatures.written_questions import ASKED, HearQuestion, QuestionKind, WriteQuestion, WrittenStep
 from .answer import settle_answer
 from .evidence_chain import EvidenceChain
 from .modules.step_module import StepModule
@@ -47,6 +43,13 @@ class Chain:
         """Return what tells it from other chains, as a person sees it."""
         named = (f"{one.title} ({one.id})" if one.title else one.id for one in self.passages)
         return neutralise(f"{self.kind}: {' → '.join(named)}").strip()
+
+    @property
+    def asks_for(self) -> str:
+        """Return what a question asks for; of one fact, a sentence that may tell it, so that not all ask the same."""
+        told = told_in(self.passages[-1]) if self.kind in ("bridge", "single") else []
+        drawn = [f"if it suits, from this: {' '.join(Random(self.title).choice(told).split())}"] if told else []
+        return "; ".join([ASKED[self.kind], *drawn])
 
 
 @dataclass(frozen=True)
@@ -84,31 +87,58 @@ class WrittenQuestion:
         named = any(stands_in(asked, one) for one in (inner if self.kind == "comparison" else [*inner, *answers]))
         return "it names an answer" if named else ""
 
+    def rest_on(self, needed: list[Passage]) -> None:
+        """Count these passages alone: steps that others support stay without them."""
+        self.row.update(_gold(needed))
+        for step, (_, passage, _) in zip(self.row["steps"], self.steps, strict=True):
+            step["support_title"] = passage.title or None if passage in needed else None
+
 
 class QuestionChecks(StepModule):
     """Tells why a written question is not kept: by calls, each of which asks more of it than the one before."""
 
     def __init__(self, retriever: Retriever | None):
         super().__init__()
-        self.memory, self.single = dspy.Predict(AnswerFromMemory), dspy.Predict(JudgePassage)
+        self.hearing, self.reader = dspy.Predict(HearQuestion), dspy.Predict(DraftAnswer)
         self.finder = EvidenceChain(retriever)
 
     def forward(self, written: WrittenQuestion) -> str:
-        """Return the first fault; empty if there is none."""
-        asked, is_right = written.example, metric("by-style")
+        """Return the first fault; empty if there is none. The question then rests on the passages that it needs."""
+        asked = written.example
+        heard = call(self.hearing, **asked.inputs())
+        if not heard.well_asked:
+            return f"nobody would ask it so ({heard.odd})"
         if asked.answers:
-            remembered = call(self.memory, **asked.inputs()).remembered
-            if is_right(asked, dspy.Prediction(answer=remembered), trace=[]):
+            if _is_right(asked, heard.remembered):
                 return "the LM knows the answer"
             passages = distinct([[passage] for _, passage, _ in written.steps])
-            given = {"question": asked.question, "proposed_answer": asked.answer}
-            for passage in passages if len(passages) > 1 else []:
-                holds = all(stands_in(f"{passage.title}. {passage.text}", answer) for answer in asked.answers)
-                if holds and call(self.single, passages=numbered([passage]), **given).suffices:
-                    return "one passage is enough"
-        found = self.finder.reason(ReasoningTree(question=asked.question), asked.answer_style)
-        settle_answer(found, asked.answer_style, "unsure")
-        return "" if is_right(asked, found, trace=[]) else "no program finds the answer"
+            if not self.tell(asked, passages):
+                return "its passages do not tell the answer"
+            needed = passages
+            for passage in passages:
+                rest = [one for one in needed if one is not passage]
+                needed = rest if self.tell(asked, rest) else needed
+            if len(needed) < min(2, len(passages)):
+                return "one passage is enough"
+            written.rest_on(needed)
+        # asked for all that fit, it tells as well what else does; of what is compared, one alone can fit
+        style: AnswerStyle = "short" if written.kind == "comparison" else "list"
+        found = self.finder.reason(ReasoningTree(question=asked.question), style)
+        settle_answer(found, style, "unsure")
+        if not all(cover_exact_match(one, asked.answers) for one in found.answers):
+            return f"a program finds other answers ({'; '.join(found.answers[:5])})"
+        return "" if _is_right(asked, found.answer) else "no program finds the answer"
+
+    def tell(self, asked: dspy.Example, passages: list[Passage]) -> bool:
+        """Return whether a reader who does not see the answer reads it in these passages."""
+        held = " ".join(f"{one.title}. {one.text}" for one in passages)
+        if not all(stands_in(held, answer) for answer in asked.answers):
+            return False
+        return _is_right(asked, call(self.reader, passages=numbered(passages), **asked.inputs()).supported_answer)
+
+
+def _is_right(asked: dspy.Example, answer: str) -> bool:
+    return bool(metric("by-style")(asked, dspy.Prediction(answer=answer), trace=[]))
 
 
 class QuestionWriting(Program):
@@ -134,7 +164,7 @@ class QuestionWriting(Program):
 
     def written(self, chain: Chain) -> WrittenQuestion:
         """Return what the LM writes from a chain."""
-        reply = call(self.write, passages=numbered(chain.passages), asks_for=ASKED[chain.kind])
+        reply = call(self.write, passages=numbered(chain.passages), asks_for=chain.asks_for)
         named = [(one, first_of([one.passage], chain.passages)) for one in reply.steps if one.question.strip()]
         quoted = [(one, passage, quoted_sentences(one.quote, passage.text)) for one, passage in named if passage]
         passages = distinct([[passage] for _, passage, _ in quoted])
@@ -143,20 +173,23 @@ class QuestionWriting(Program):
             "answers": [one.strip() for one in reply.answers if one.strip()],
             "type": chain.kind,
             "style": "list" if chain.kind == "list" else "short",
-            "hops": len(passages),
-            "gold_passages": [one.id for one in passages],
-            "gold_titles": [one.title for one in passages if one.title],
+            **_gold(passages),
             "steps": [
                 {"question": one.question, "answer": one.answer.strip() or None, "support_title": passage.title or None}
                 for one, passage, _ in quoted
             ],
-            "quotes": [one.quote for one, *_ in quoted],
+            "quotes": [told or one.quote for one, _, told in quoted],
             "quoted_from": [passage.text for _, passage, _ in quoted],
             "written_by": _model(self.write),
-            "checked_by": _model(self.checks.memory),
+            "checked_by": _model(self.checks.hearing),
         }
         steps = [(one, passage, f"{passage.title}. {told}" if told else "") for one, passage, told in quoted]
         return WrittenQuestion(chain.kind, row, steps)
+
+
+def _gold(passages: list[Passage]) -> dict[str, Any]:
+    titles = [one.title for one in passages if one.title]
+    return {"hops": len(passages), "gold_passages": [one.id for one in passages], "gold_titles": titles}
 
 
 def _model(predict: dspy.Predict) -> str:

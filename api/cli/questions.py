@@ -60,7 +60,7 @@ def questions(
         of = [run_identity(writing, task=""), shares.model_dump()]
         folder, chains = experiment.folder("questions", index, of=of), chains_of(retriever, shares, settings.seed)
         rows = write_questions(writing, chains, count, folder=folder, out=out, on_progress=bars.questions, **how)
-    counts = Counter(row.get("dropped", " kept") for row in rows)
+    counts = Counter(row.get("dropped", " kept").partition(" (")[0] for row in rows)
     figures = [{"questions": name.strip(), "": str(number)} for name, number in sorted(counts.items())]
     print_figures(figures or [{"questions": "kept", "": "0"}], simulated=bool(lms_facts(writing)["simulated"]))
     splits = Counter(str(row["split"]) for row in kept(rows))

@@ -26,10 +26,9 @@ def write_question(asked: Asked) -> Values:
     return {"steps": steps, "written_question": words, "answers": answers}
 
 
-def judge_passage(asked: Asked) -> Values:
-    """Tell whether the question needs no other passage."""
-    suffices = asked.question is None or len(asked.question.gold_titles) < 2
-    return {"untold": "" if suffices else "what another passage tells", "suffices": suffices}
+def hear_question(asked: Asked) -> Values:
+    """Find nothing odd in the question, and answer it if the mind believes to know the answer."""
+    return {"odd": "", "well_asked": True, "remembered": asked.mind.believes(asked.words)}
 
 
 def _unanswerable(shown: list[tuple[str, str]]) -> Values:

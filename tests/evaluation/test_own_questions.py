@@ -22,6 +22,7 @@ from questree.retrieval import LinkedRetriever, build_index, load_index
 from questree.simulate import simulated_lm
 
 ONE_HOP = QuestionShares(single=0, list=0, comparison=0, absent=0)
+ONE_AT_A_TIME = RunPolicy(concurrency=1)
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +30,13 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> LinkedRetriever:
     return load_index(build_index(MINI_CORPUS, tmp_path_factory.mktemp("index") / "linked", kind="linked"))
 
 
+def mini_lm() -> dspy.LM:
+    return simulated_lm([one for split in load_task("mini").questions.values() for one in split])
+
+
 @pytest.fixture
 def lm():
-    questions = [one for split in load_task("mini").questions.values() for one in split]
-    with dspy.context(lm=simulated_lm(questions), adapter=None):
+    with dspy.context(lm=mini_lm(), adapter=None):
         yield
 
 
@@ -96,9 +100,10 @@ def test_a_budget_stops_it_and_the_same_call_goes_on_with_what_was_paid(linked, 
         write(linked, tmp_path, policy=RunPolicy(max_calls=5, concurrency=1))
     first = rows_of(dropped_file(tmp_path / "own.jsonl")) + rows_of(tmp_path / "own.jsonl")
     assert 0 < len(first) <= 5
-    write(linked, tmp_path)
+    write(linked, tmp_path, policy=ONE_AT_A_TIME)
     dspy.cache.reset_memory_cache()  # so that all of it is paid for
-    whole = write(linked, tmp_path / "whole")
+    with dspy.context(lm=mini_lm()):  # which was asked nothing before
+        whole = write(linked, tmp_path / "whole", policy=ONE_AT_A_TIME)
     then = rows_of(dropped_file(tmp_path / "own.jsonl")) + rows_of(tmp_path / "own.jsonl")
     assert sorted(then, key=str) == sorted(whole, key=str)
     paid, at_once = (stored_runs([folder / "run"])[0].paid for folder in (tmp_path, tmp_path / "whole"))
@@ -112,6 +117,8 @@ def test_a_question_in_the_words_of_another_one_is_dropped(linked, answering, tm
         if asked.wants == "steps":
             step = {"question": "Which stamp is it?", "passage": 1}
             return {"steps": [step], "written_question": step["question"], "answers": []}
+        if asked.wants == "odd":
+            return {"odd": "", "well_asked": True, "remembered": ""}
         return {"evidence": [], "comparison": [], "searches": [], "answer": "", "sure": "True"}
 
     answering(reply)

@@ -23,12 +23,20 @@ DESIGNER = {
 }
 BORN = {"question": "Where was #1 born?", "answer": "Lindau", "passage": 2, "quote": "She was born in Lindau"}
 WORDS = "Where was the designer of the crane of Port Elin born?"
-NOT_KNOWN, NOT_ALONE = {"remembered": ""}, {"untold": "the designer", "suffices": "False"}
+NOT_KNOWN = {"odd": "", "well_asked": "True", "remembered": ""}
 UNPROVEN = "a quote is not in its passage, or does not tell the answer"
 
 
 def wrote(*steps: dict[str, Any], question: str = WORDS, answers: tuple[str, ...] = ("Lindau",)) -> dict[str, Any]:
     return {"steps": list(steps), "written_question": question, "answers": list(answers)}
+
+
+def read(answer: str) -> dict[str, Any]:
+    """Make what a reader replies who does not see the answer; without one, a fact is missing."""
+    return {"facts": "", "missing": "" if answer else "Who designed it?", "recalled": "", "supported_answer": answer}
+
+
+TOLD, NOT_ALONE = read("Lindau"), read("")
 
 
 def found(answer: str) -> dict[str, Any]:
@@ -51,7 +59,7 @@ def written(scripted):
 
 
 def test_a_question_that_passes_every_check_is_a_line_of_a_task(written) -> None:
-    row, fault = written(wrote(DESIGNER, BORN), NOT_KNOWN, NOT_ALONE, found("Lindau"))
+    row, fault = written(wrote(DESIGNER, BORN), NOT_KNOWN, TOLD, NOT_ALONE, found("Lindau"))
     assert fault == ""
     assert row == {
         **{"question": WORDS, "answers": ["Lindau"], "type": "bridge", "style": "short", "hops": 2},
@@ -60,16 +68,35 @@ def test_a_question_that_passes_every_check_is_a_line_of_a_task(written) -> None
             {"question": "Who designed the crane?", "answer": "Marta Holm", "support_title": "Port Elin"},
             {"question": "Where was #1 born?", "answer": "Lindau", "support_title": "Marta Holm"},
         ],
-        **{"quotes": ["designed by Marta Holm", "She was born in Lindau"]},
+        **{"quotes": ["It was designed by Marta Holm.", "She was born in Lindau in 1961."]},
         "quoted_from": [CRANE.text, HOLM.text],
         **{"written_by": "scripted/test", "checked_by": "scripted/test"},
     }
 
 
 def test_a_passage_that_no_step_needs_is_no_gold_passage(written) -> None:
-    replies = wrote(DESIGNER, BORN), NOT_KNOWN, NOT_ALONE, found("Lindau")
+    replies = wrote(DESIGNER, BORN), NOT_KNOWN, TOLD, NOT_ALONE, found("Lindau")
     row, fault = written(*replies, passages=(CRANE, HOLM, ABB))
     assert (fault, row["hops"], row["gold_passages"]) == ("", 2, ["1", "2"])
+
+
+def test_a_passage_that_the_others_make_up_for_is_no_gold_passage_and_its_step_stays(written) -> None:
+    sails = {
+        "question": "Who sails with Ada Brun?",
+        "answer": "Jo Ek",
+        "passage": 1,
+        "quote": "sails with Marta Holm and Jo Ek",
+    }
+    replies = wrote(sails, {**DESIGNER, "passage": 2}, {**BORN, "passage": 3}), NOT_KNOWN, TOLD, TOLD, NOT_ALONE
+    row, fault = written(*replies, found("Lindau"), passages=(ABB, CRANE, HOLM))
+    assert (fault, row["hops"], row["gold_passages"], row["gold_titles"]) == (
+        "",
+        2,
+        ["1", "2"],
+        ["Port Elin", "Marta Holm"],
+    )
+    assert [step["support_title"] for step in row["steps"]] == [None, "Port Elin", "Marta Holm"]
+    assert row["steps"][0]["answer"] == "Jo Ek"
 
 
 @pytest.mark.parametrize(
@@ -94,20 +121,24 @@ def test_a_rule_finds_a_fault_before_anything_more_is_asked(written, reply: Any,
 @pytest.mark.parametrize(
     ("replies", "fault"),
     [
-        ([{"remembered": "Lindau"}], "the LM knows the answer"),
-        ([NOT_KNOWN, {"untold": "", "suffices": "True"}], "one passage is enough"),
-        ([NOT_KNOWN, NOT_ALONE, found("Bregenz")], "no program finds the answer"),
-        ([NOT_KNOWN, NOT_ALONE, {**found("Lindau"), "sure": "False"}], "no program finds the answer"),
+        ([{**NOT_KNOWN, "remembered": "Lindau"}], "the LM knows the answer"),
+        ([{**NOT_KNOWN, "odd": "which crane", "well_asked": "False"}], "nobody would ask it so (which crane)"),
+        ([NOT_KNOWN, read("")], "its passages do not tell the answer"),
+        ([NOT_KNOWN, read("Bregenz")], "its passages do not tell the answer"),
+        ([NOT_KNOWN, TOLD, TOLD], "one passage is enough"),
+        ([NOT_KNOWN, TOLD, NOT_ALONE, found("Bregenz")], "a program finds other answers (Bregenz)"),
+        ([NOT_KNOWN, TOLD, NOT_ALONE, found("Lindau; Kiel")], "a program finds other answers (Lindau; Kiel)"),
+        ([NOT_KNOWN, TOLD, NOT_ALONE, {**found("Lindau"), "sure": "False"}], "no program finds the answer"),
     ],
 )
 def test_a_call_finds_a_fault_and_is_the_last_one(written, replies: list[Any], fault: str) -> None:
     assert written(wrote(DESIGNER, BORN), *replies)[1] == fault
 
 
-@pytest.mark.parametrize(("answer", "fault"), [("", ""), ("Port Elin", "no program finds the answer")])
+@pytest.mark.parametrize(("answer", "fault"), [("", ""), ("Port Elin", "a program finds other answers (Port Elin)")])
 def test_what_the_corpus_does_not_tell_is_kept_if_a_program_says_so(written, answer: str, fault: str) -> None:
     open_step = {"question": "Where did #1 study?", "passage": 2}
-    row, found_fault = written(wrote(DESIGNER, open_step, answers=()), found(answer), kind="absent")
+    row, found_fault = written(wrote(DESIGNER, open_step, answers=()), NOT_KNOWN, found(answer), kind="absent")
     assert (found_fault, row["answers"], row["steps"][1]["answer"]) == (fault, [], None)
 
 
@@ -117,22 +148,24 @@ def test_a_comparison_names_both_and_is_answered_by_one(written) -> None:
         {"question": "When was Ada Brun born?", "answer": "1958", "passage": 2, "quote": "Ada Brun was born in 1958"},
     )
     reply = wrote(*steps, question="Who was born earlier, Marta Holm or Ada Brun?", answers=("Ada Brun",))
-    replies = reply, NOT_KNOWN, NOT_ALONE, found("Ada Brun")
+    replies = reply, NOT_KNOWN, read("Ada Brun"), NOT_ALONE, found("Ada Brun")
     assert written(*replies, kind="comparison", passages=(HOLM, ABB))[1] == ""
 
 
 @pytest.mark.parametrize(
-    ("answers", "fault"),
+    ("answers", "told", "fault"),
     [
-        (("Marta Holm", "Jo Ek"), ""),
-        (("Jo Ek",), "no question, or none that needs two passages"),
-        (("Jo Ek", "Jo Ek"), "no question, or none that needs two passages"),
+        (("Marta Holm", "Jo Ek"), "Jo Ek; Marta Holm", ""),
+        (("Marta Holm", "Jo Ek"), "Jo Ek; Kiel; Marta Holm", "a program finds other answers (Jo Ek; Kiel; Marta Holm)"),
+        (("Marta Holm", "Jo Ek"), "Jo Ek", "no program finds the answer"),
+        (("Jo Ek",), "", "no question, or none that needs two passages"),
+        (("Jo Ek", "Jo Ek"), "", "no question, or none that needs two passages"),
     ],
 )
-def test_a_list_has_several_answers(written, answers: tuple[str, ...], fault: str) -> None:
+def test_a_list_has_several_answers(written, answers: tuple[str, ...], told: str, fault: str) -> None:
     step = {"question": "Whom does Ada Brun sail with?", "answer": "Marta Holm and Jo Ek", "passage": 1}
     reply = wrote({**step, "quote": "sails with Marta Holm and Jo Ek"}, question=step["question"], answers=answers)
-    replies = () if fault else (NOT_KNOWN, found("Marta Holm; Jo Ek"))
+    replies = (NOT_KNOWN, read("Jo Ek; Marta Holm"), found(told)) if told else ()
     row, found_fault = written(reply, *replies, kind="list", passages=(ABB,))
     assert (found_fault, row["style"]) == (fault, "list")
 
@@ -145,3 +178,24 @@ def test_a_check_that_gets_no_reply_fails_the_question_and_drops_nothing(scripte
     prediction = writing(question=chain.title)
     assert prediction.failure is not None
     assert "fault" not in prediction
+
+
+def test_a_question_of_one_fact_is_drawn_from_a_sentence_of_the_last_passage() -> None:
+    asks = Chain((CRANE, HOLM), "bridge", "train").asks_for
+    assert asks.endswith(("from this: Marta Holm is a Swiss engineer.", "from this: She was born in Lindau in 1961."))
+    assert asks == Chain((CRANE, HOLM), "bridge", "dev").asks_for
+    assert "from this" not in Chain((CRANE, HOLM), "list", "train").asks_for
+
+
+def test_the_reader_is_not_shown_the_answer_and_the_program_is_asked_for_all_that_fit(scripted) -> None:
+    chain = Chain((CRANE, HOLM), "bridge", "train")
+    engine = scripted(wrote(DESIGNER, BORN), NOT_KNOWN, TOLD, NOT_ALONE, found("Lindau"))
+    writing = QuestionWriting(TableRetriever({}))
+    writing.chains = {chain.title: chain}
+    writing(question=chain.title)
+    _, heard, whole, alone, finder = engine.prompts
+    assert "Lindau" not in heard
+    assert "Lindau" not in whole.replace(HOLM.text, "")
+    assert CRANE.text in whole
+    assert CRANE.text not in alone
+    assert "every answer that fits" in finder
