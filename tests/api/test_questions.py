@@ -19,6 +19,8 @@ def test_questions_are_written_and_their_task_can_be_evaluated(questree, index: 
     assert "simulated LM" in made.out
     assert "kept" in made.out
     assert "own.dropped.jsonl" in made.out
+    assert "a program finds other answers " in made.out  # they are counted together, whichever they are
+    assert "other answers (" not in made.out
     rows = [json.loads(line) for line in Path("own.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 6
     scored = questree(f"evaluate evidence-chain --task own.jsonl --split train,dev,test --retriever {index} --json")
