@@ -424,12 +424,31 @@ def test_a_damaged_folder_and_a_full_disk_are_named(small, tmp_path, passages, t
         QdrantRetriever(at)
 
 
-def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):
+PLANTED = {
+    "in a point": (
+        ["UPDATE points SET point = :bomb WHERE rowid = 3"],
+        r"cannot be opened.*posix\.mkdir, which is no point",
+    ),
+    "behind a view, which may show another one at the next look": (
+        [
+            "ALTER TABLE points RENAME TO kept",
+            "CREATE VIEW points AS SELECT rowid, id, CASE random() % 9 WHEN 0 THEN x'00' ELSE point END AS point FROM kept",
+            "UPDATE kept SET point = :bomb WHERE rowid = 3",
+        ],
+        r"cannot be opened.*CREATE VIEW points.*, which is no table",
+    ),
+}
+
+
+@pytest.mark.parametrize("where", PLANTED)
+def test_a_planted_pickle_does_not_run(where, tmp_path, passages, tiny_checkpoint):
+    statements, refused = PLANTED[where]
     upload(passages[:5], at := f"qdrant:{tmp_path}/q/c", checkpoint=tiny_checkpoint)
     with sqlite3.connect(tmp_path / "q" / "collection" / "c" / "storage.sqlite") as points:
-        points.execute("UPDATE points SET point = ? WHERE rowid = 3", (pickle.dumps(Bomb(tmp_path / "went-off")),))
+        for statement in statements:
+            points.execute(statement, {"bomb": pickle.dumps(Bomb(tmp_path / "went-off"))})
     points.close()
-    with pytest.raises(IndexRefused, match=r"cannot be opened.*posix\.mkdir, which is no point"):
+    with pytest.raises(IndexRefused, match=refused):
         QdrantRetriever(at)
     assert not (tmp_path / "went-off").exists()
 
