@@ -106,8 +106,18 @@ def test_every_exported_name_is_there(package):
 
 
 PRIVATE = {  # what the package uses of others that they promise to nobody
-    ("dspy", "dspy/clients/lm.py"): ["_engine_store", "_engine_lock", "_async_engine_spec"],
-    ("dspy", "dspy/clients/execution.py"): ["def _delay(", '"_fn_identifier"'],
+    ("dspy", "dspy/clients/lm.py"): [
+        "self._engine_store =",
+        "self._engine_lock =",
+        "def _reap_closed_loops(",
+        "self._async_engine_spec =",
+    ],
+    ("dspy", "dspy/clients/execution.py"): [
+        "def _delay(",
+        '"_fn_identifier"',
+        "def _select_engine(",
+        "key = (loop, lm.model, lm.model_type, timeouts,",
+    ],
     ("dspy", "dspy/adapters/xml_adapter.py"): ["def _elements_to_value(", "def _group_children("],
     ("dspy", "dspy/teleprompt/bootstrap.py"): ["def _prepare_predictor_mappings("],
     ("dspy", "dspy/_vendor/lm15/transports/_sync.py"): ["def _send_request(", "self._pool ="],

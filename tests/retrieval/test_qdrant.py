@@ -10,14 +10,19 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import dspy
 import pytest
 from bomb import Bomb
+from library_parts import parts_of_libraries, replaced
+from tiny_world import QUESTIONS, SURE
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
+from questree.programs import build
 from questree.retrieval import BM25Retriever, BM25Settings, Passage, load_index
 from questree.retrieval.base import reopened
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction.encoder import Encoder
+from questree.retrieval.qdrant import embedded
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -27,6 +32,8 @@ from questree.retrieval.retriever_names import named_members, open_retriever
 from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
+from questree.simulate import Mind, SimulatedEngine, World
+from questree.simulate.server import running as serving
 
 from .conftest import interrupted, make_checkpoint, stop_after
 from .fake_qdrant import FakeQdrant
@@ -432,7 +439,7 @@ PLANTED = {
     "behind a view, which may show another one at the next look": (
         [
             "ALTER TABLE points RENAME TO kept",
-            "CREATE VIEW points AS SELECT rowid, id, CASE random() % 9 WHEN 0 THEN x'00' ELSE point END AS point FROM kept",
+            "CREATE VIEW points AS SELECT rowid, id, iif(random() % 9, point, id) AS point FROM kept",
             "UPDATE kept SET point = :bomb WHERE rowid = 3",
         ],
         r"cannot be opened.*CREATE VIEW points.*, which is no table",
@@ -451,6 +458,29 @@ def test_a_planted_pickle_does_not_run(where, tmp_path, passages, tiny_checkpoin
     with pytest.raises(IndexRefused, match=refused):
         QdrantRetriever(at)
     assert not (tmp_path / "went-off").exists()
+
+
+def test_nothing_of_another_library_is_replaced_while_a_question_is_answered_from_a_folder(
+    tmp_path, passages, tiny_checkpoint, monkeypatch
+):
+    class Looking(SimulatedEngine):
+        def reply_to(self, request):
+            found.append(replaced(before))
+            return super().reply_to(request)
+
+    upload(passages[:5], at := f"qdrant:{tmp_path}/q/c", checkpoint=tiny_checkpoint)
+    embedded._close()
+    embedded._OPEN.clear()
+    before, found = parts_of_libraries(), list[set[str]]()
+    with serving(Looking(Mind(World(QUESTIONS), SURE))) as address:
+        lm = dspy.LM("openai/simulated", api_base=address, api_key="none")
+        clients = lm._engine_store
+        with dspy.context(lm=lm, adapter=None):
+            answered = build("oner", {}, retriever=QdrantRetriever(at))(question=QUESTIONS[0].question)
+    assert answered.failure is None
+    assert found == [set()]
+    assert replaced(before) == set()
+    assert lm._engine_store is clients
 
 
 def test_the_command_makes_it_and_adds_to_it(questree, workplace, corpus_file, passages, tiny_checkpoint):
