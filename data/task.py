@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from ..common import patterns
 from ..common.errors import QuestreeError
 from ..common.placeholders import fill_in
 from ..metrics import forms, normalise_title, passage_fingerprint, read_label
@@ -167,6 +166,8 @@ class Question(_Frozen):
         if labels and any(read_label(answer) not in labels for answer in self.answers):
             raise ValueError(f"a {self.style} question is answered {' or '.join(labels)}, not {list(self.answers)}")
         if self.answers_are_regex:
+            from ..common import patterns  # only now: few tasks have any
+
             for answer in self.answers:
                 try:
                     patterns.compiled(answer)

@@ -58,7 +58,7 @@ class Account(BaseCallback):
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Begin a call that DSPy makes for itself, as for a proposal; a call of a program has a meter of its own."""
         remember_lm(instance)
-        bound_replies(instance)  # its connection notes what it sends
+        bound_replies(instance, inputs.get("kwargs") or {})  # its connection notes what it sends
         watch_cache()
         meter = Meter(instance, inputs.get("messages") or [{"content": str(inputs.get("prompt") or "")}])
         block = ExitStack()

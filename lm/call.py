@@ -108,10 +108,8 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
         rollout: tells the replies from those to the same prompts in other runs, which the client's cache holds.
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
-    if lm is not None:
-        bound_replies(lm)  # its copies have its connections
-        if not takes_temperature(str(lm.model)):
-            _tell_own_temperature(str(lm.model))
+    if lm is not None and not takes_temperature(str(lm.model)):
+        _tell_own_temperature(str(lm.model))
     with scoped({"lm": None if lm is None else lm.copy(**_options(how, lm))}, sampling=how):
         yield
 
@@ -130,7 +128,6 @@ class _Call:
         if lm is None:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
-        bound_replies(lm)
         watch_cache()
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
         self.config = _options({**(scope().sampling or {}), **config}, lm)
@@ -185,6 +182,7 @@ class _Call:
             settings |= {} if scope().is_apart else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
         config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
+        bound_replies(lm, self.predict.config | config)
         try:
             with metered(meter, settings, server=address_of(lm), until=until(seconds := _patience(lm))):
                 given = {"lm": lm, "config": config, "demos": demos, **inputs}

@@ -16,16 +16,21 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator
+from asyncio import events
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import dspy
+from dspy.clients import execution
+from dspy.clients.backend_selection import CLIENT_KEYS
+from dspy.clients.engines.lm15_engine import timeouts_for
 
 from ..common.forks import renew_in_forks
 from .limits import time_left
+from .models import is_served
 from .replies import NATIVE, end_of
 from .spent import counted, note_sent
 
@@ -33,6 +38,7 @@ transports: Any = import_module("dspy._vendor.lm15.transports")  # without the t
 errors: Any = import_module("dspy._vendor.lm15.errors")
 
 _CONNECTIONS = 512
+_PLAIN = (str, int, float, type(None))  # DSPy knows other options of a client by their identity
 LARGEST_BODY = 8 << 20  # bytes: some two million tokens
 
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')  # in a message, the quotation marks have backslashes
@@ -40,22 +46,44 @@ _PIECE = 8192  # characters: DSPy reads no longer line of a stream than 64 KB
 _SHOWN = 500  # characters of an error's body, if it has no message
 
 
-def bound_replies(lm: dspy.BaseLM) -> None:
-    """Make the client that DSPy makes for this LM, and for its copies, read within bounds."""
-    if type(getattr(lm, "_engine_store", None)) is dict:
-        with lm._engine_lock:
-            if type(lm._engine_store) is dict:
-                lm._engine_store = _Engines()
+def bound_replies(lm: dspy.BaseLM, options: Mapping[str, Any]) -> None:
+    """Give an LM, and its copies, the client that DSPy would make for their next request, with a connection of ours.
+
+    No option of `dspy.LM` names a connection. The client stands where DSPy looks for it, among those of the LM.
+
+    Args:
+        lm: that is asked next.
+        options: of the request.
+    """
+    clients: Any = getattr(lm, "_engine_store", None)
+    if clients is None or not is_served(lm):
+        return
+    named = {name: value for name, value in {**lm.kwargs, **options}.items() if name in CLIENT_KEYS}
+    others = sorted((name, value) for name, value in named.items() if name != "timeout")
+    about = tuple((name, value if isinstance(value, _PLAIN) else id(value)) for name, value in others)
+    with suppress(Exception):  # DSPy says what is wrong with the request
+        timeouts = timeouts_for(named.get("timeout"))
+        for loop in {None, events._get_running_loop()}:
+            if not _is_ours(clients.get((loop, lm.model, lm.model_type, timeouts, about))):
+                _add_client(lm, named, is_async=loop is not None)
 
 
-class _Engines(dict[Any, Any]):
-    """DSPy's own engines of an LM, each with a transport of ours: no option of `dspy.LM` names one."""
+def _add_client(lm: Any, options: dict[str, Any], *, is_async: bool) -> None:
+    """Let DSPy make a client for a copy, and give the LM one like it, with a connection of ours."""
+    copy = lm.copy(_engine_store={})
+    copy.kwargs = options
+    execution._select_engine(copy, execution.prepare(copy, "?", None, {}), is_async)
+    with lm._engine_lock:
+        lm._reap_closed_loops()
+        for key, made in copy._engine_store.items():
+            if not _is_ours(lm._engine_store.get(key)):
+                kind, waits = BoundedAsyncTransport if is_async else BoundedTransport, made.config.transport_kwargs()
+                config = replace(made.config, transport=kind(max_connections=_CONNECTIONS, **waits), timeouts=None)
+                lm._engine_store[key] = type(made)(config, model_type=made.model_type)
 
-    def __setitem__(self, key: Any, engine: Any) -> None:
-        kind = BoundedAsyncTransport if hasattr(engine, "aclose") else BoundedTransport
-        transport = kind(**engine.config.transport_kwargs())
-        engine.__init__(replace(engine.config, transport=transport, timeouts=None), model_type=engine.model_type)
-        super().__setitem__(key, engine)
+
+def _is_ours(client: Any) -> bool:
+    return client is not None and client.config.transport is not None
 
 
 class BoundedTransport(transports.StdlibTransport):
@@ -121,9 +149,6 @@ def _in_time(seconds: float) -> float:
 
 class BoundedAsyncTransport(transports.StdlibAsyncTransport):
     """The transport of DSPy's own client on an event loop, within bounds; a cancelled request closes its connection."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"max_connections": _CONNECTIONS, **options})
 
     async def _send_request(self, *given: Any, **more: Any) -> None:
         """Send the request."""

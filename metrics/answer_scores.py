@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from ..common import patterns as expressions
 from .values import same_spelling
 
 YesNo = Literal["yes", "no"]
@@ -161,7 +160,9 @@ def pattern_in(answer: str, patterns: Sequence[str]) -> bool:
         ValueError: if a pattern is no regular expression.
         EndlessPatternError: if a match takes too long.
     """
-    return any(expressions.search(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
+    from ..common.patterns import search  # only now: few questions have any
+
+    return any(search(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
 
 
 def pattern_match(answer: str, patterns: Sequence[str]) -> bool:
@@ -169,7 +170,9 @@ def pattern_match(answer: str, patterns: Sequence[str]) -> bool:
 
     It raises what `pattern_in` raises.
     """
-    return any(expressions.match(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
+    from ..common.patterns import match
+
+    return any(match(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
 
 
 def _pattern(pattern: str) -> str:

@@ -13,12 +13,10 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import agree, all_stand_in, normalise, rouge_l, stands_in, telling_sentence, without_marks
 from ...retrieval import Passage, Reader, Span
-from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import first_of, marked_in, numbered
-from .reader import read
 from .step_module import StepModule
 
 _BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # answers; not the numbers of a mark
@@ -126,6 +124,8 @@ class SpanCheck:
 
     def __call__(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
         """Return the verdict; it is "silent" if the reader is not sure of any span."""
+        from .reader import read  # only now: most programs ask the LM
+
         spans = [(read(self.reader, query, passage), passage) for passage in passages]
         if not spans:
             return Verdict("silent", query)
@@ -187,6 +187,8 @@ def independent_passages(answer: str, queries: Sequence[str], passages: Sequence
 
     Those that say nearly the same count once. Those that repeat a query, as planted ones do, do not count.
     """
+    from ...retrieval.defences import trusted
+
     return len(trusted(queries, [passage for passage in passages if holds(passage, answer)]))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 import io
+import json
 import pickle
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -26,13 +27,12 @@ _HELD = ("PointStruct", "SparseVector")
 def open_folder(folder: Path) -> QdrantClient:
     """Return the client of a folder, which is made if need be. A folder serves one process, and that has one client."""
     from qdrant_client import QdrantClient
-    from qdrant_client.local import persistence
 
     with _LOCK:
         if (known := _OPEN.get(folder)) is not None:
             return known
-        persistence.pickle = SimpleNamespace(dumps=pickle.dumps, loads=_loads)  # type: ignore[assignment,attr-defined]
         try:
+            _check(folder)
             client = QdrantClient(path=str(folder), force_disable_check_same_thread=True)
         except RuntimeError as problem:
             raise QuestreeError(
@@ -59,8 +59,28 @@ def hasten(client: QdrantClient) -> None:
         collection.storage.storage.execute("PRAGMA synchronous=OFF")
 
 
-class _Careful(pickle.Unpickler):
-    """Makes points and nothing else: local mode keeps them pickled, and a folder may come from anybody."""
+def _check(folder: Path) -> None:
+    """Look at what the client would unpickle: local mode keeps points pickled, and a folder may come from anybody.
+
+    Raises:
+        UnpicklingError: if it is more than points.
+        OSError, ValueError, KeyError, TypeError, sqlite3.Error: if the folder is damaged.
+    """
+    meta = folder / "meta.json"
+    for name in json.loads(meta.read_text(encoding="utf-8"))["collections"] if meta.exists() else ():
+        path = folder / "collection" / name / "storage.sqlite"
+        if not path.exists():
+            continue
+        with closing(sqlite3.connect(path)) as database:
+            made = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+            if other := [sql for sql in made if not sql.startswith("CREATE TABLE")]:  # a view may show others each time
+                raise pickle.UnpicklingError(f"{path.name} holds {other[0]!r}, which is no table")
+            for (point,) in database.execute("SELECT point FROM points") if made else ():
+                _Points(io.BytesIO(point)).load()
+
+
+class _Points(pickle.Unpickler):
+    """Makes points and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class of points.
@@ -73,10 +93,6 @@ class _Careful(pickle.Unpickler):
         if module == "qdrant_client.http.models.models" and name in _HELD:
             return getattr(models, name)
         raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no point")
-
-
-def _loads(content: bytes) -> Any:
-    return _Careful(io.BytesIO(content)).load()
 
 
 @atexit.register

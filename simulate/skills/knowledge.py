@@ -21,6 +21,11 @@ _TOPICS = {
 _NOTHING = "None of the passages is about what the question needs."
 
 
+def restate(asked: Asked) -> Values:
+    """Return the question as it is: what it goes back to in a conversation is not understood."""
+    return {"restated": asked.prompt.values["question"]}
+
+
 def read_passage(asked: Asked) -> Values:
     """Return the reading, of several, that the model is most confident of."""
     query, passages = asked.prompt.given("query"), asked.prompt.values.get("passages") or []

@@ -16,9 +16,9 @@ from ..asked import Asked, Memory, PathStep, pick_surest
 from ..passages import Shown
 from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Values
+from . import TEXTS
 from .answers import UNKNOWN, cites, conclude, tell
 
-TEXTS = ("written", "trajectory", "thoughts", "notes", "summaries", "sentence", "solved")
 _ROW = re.compile(r"\[(\d+)\] ([^|\n]+? \| .*?)(?=; \[\d+\] |\]?$)", re.MULTILINE)
 _MADE = re.compile(r"\[Search\((.*?)\) →")
 _SEARCH = re.compile(r"^\[Search\(.*?\) → (.*)\]$", re.DOTALL)

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import dspy
+import httpx
 import pytest
 
 from questree import program
@@ -97,6 +98,30 @@ def test_on_an_event_loop_it_is_closed_too_when_the_question_fails_or_is_cancell
 
     asyncio.run(ask())
     assert threading.active_count() <= threads
+
+
+OPTIONS = {
+    "a key": {"api_key": "other"},
+    "a key that is asked for": {"api_key": lambda: "other"},
+    "a timeout": {"timeout": 7},
+    "a timeout of parts": {"timeout": httpx.Timeout(9, connect=3)},
+}
+
+
+@pytest.mark.parametrize("on_an_event_loop", [False, True])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_lm_has_clients_of_ours_alone_whatever_its_options(options, on_an_event_loop, served):
+    """Ours stands where DSPy looks for its own, which would have no bound; it makes none beside it."""
+    served(WHOLE)
+    lm = dspy.settings.lm.copy(**OPTIONS[options])
+    clients, direct = lm._engine_store, program("direct")
+    with dspy.context(lm=lm):
+        for _ in range(2):
+            reply = asyncio.run(direct.acall(question="What?")) if on_an_event_loop else direct(question="What?")
+            assert reply.answer == "Paris"
+    assert lm._engine_store is clients
+    assert len(clients) == (2 if on_an_event_loop else 1)  # of the last loop, and of threads
+    assert {client.config.transport.__class__.__module__ for client in clients.values()} == {transport.__name__}
 
 
 @pytest.mark.parametrize("on_an_event_loop", [False, True])

@@ -1,11 +1,10 @@
-import inspect
 import logging
-import sys
 import threading
 from unittest.mock import Mock
 
 import dspy
 import pytest
+from library_parts import parts_of_libraries, replaced
 from run_files import rows
 
 from questree.common.errors import QuestreeError
@@ -222,29 +221,13 @@ def test_compiling_prints_nothing(mini, capfd, name):
     assert (captured.out, captured.err) == ("", "")
 
 
-LIBRARIES = ("dspy", "gepa", "httpx", "litellm", "mlflow", "optuna", "tqdm")
-
-
-def parts_of_libraries():
-    """What modules and classes of other libraries hold under which names."""
-    modules = [one for name, one in [*sys.modules.items()] if one and name.split(".")[0] in LIBRARIES]
-    classes = {part for one in modules for part in [*vars(one).values()] if inspect.isclass(part)}
-    holders = [*modules, *(one for one in classes if str(one.__module__).split(".")[0] in LIBRARIES)]
-    return {
-        (id(holder), name): part
-        for holder in holders
-        for name, part in [*vars(holder).items()]
-        if callable(part) or isinstance(part, (classmethod, staticmethod, property))
-    }
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_nothing_of_another_library_is_replaced_while_an_optimizer_works(name, mini):
     optimizer("mipro").check(build("direct", {}), None)  # the libraries are there
     before, found = {}, set()
 
     def look(example, prediction, trace=None):
-        found.update(key for key, part in parts_of_libraries().items() if before.get(key, part) is not part)
+        found.update(replaced(before))
         return True
 
     def told(progress):

@@ -10,14 +10,19 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import dspy
 import pytest
 from bomb import Bomb
+from library_parts import parts_of_libraries, replaced
+from tiny_world import QUESTIONS, SURE
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
+from questree.programs import build
 from questree.retrieval import BM25Retriever, BM25Settings, Passage, load_index
 from questree.retrieval.base import reopened
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction.encoder import Encoder
+from questree.retrieval.qdrant import embedded
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -27,6 +32,8 @@ from questree.retrieval.retriever_names import named_members, open_retriever
 from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
+from questree.simulate import Mind, SimulatedEngine, World
+from questree.simulate.server import running as serving
 
 from .conftest import interrupted, make_checkpoint, stop_after
 from .fake_qdrant import FakeQdrant
@@ -424,14 +431,56 @@ def test_a_damaged_folder_and_a_full_disk_are_named(small, tmp_path, passages, t
         QdrantRetriever(at)
 
 
-def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):
+PLANTED = {
+    "in a point": (
+        ["UPDATE points SET point = :bomb WHERE rowid = 3"],
+        r"cannot be opened.*posix\.mkdir, which is no point",
+    ),
+    "behind a view, which may show another one at the next look": (
+        [
+            "ALTER TABLE points RENAME TO kept",
+            "CREATE VIEW points AS SELECT rowid, id, iif(random() % 9, point, id) AS point FROM kept",
+            "UPDATE kept SET point = :bomb WHERE rowid = 3",
+        ],
+        r"cannot be opened.*CREATE VIEW points.*, which is no table",
+    ),
+}
+
+
+@pytest.mark.parametrize("where", PLANTED)
+def test_a_planted_pickle_does_not_run(where, tmp_path, passages, tiny_checkpoint):
+    statements, refused = PLANTED[where]
     upload(passages[:5], at := f"qdrant:{tmp_path}/q/c", checkpoint=tiny_checkpoint)
     with sqlite3.connect(tmp_path / "q" / "collection" / "c" / "storage.sqlite") as points:
-        points.execute("UPDATE points SET point = ? WHERE rowid = 3", (pickle.dumps(Bomb(tmp_path / "went-off")),))
+        for statement in statements:
+            points.execute(statement, {"bomb": pickle.dumps(Bomb(tmp_path / "went-off"))})
     points.close()
-    with pytest.raises(IndexRefused, match=r"cannot be opened.*posix\.mkdir, which is no point"):
+    with pytest.raises(IndexRefused, match=refused):
         QdrantRetriever(at)
     assert not (tmp_path / "went-off").exists()
+
+
+def test_nothing_of_another_library_is_replaced_while_a_question_is_answered_from_a_folder(
+    tmp_path, passages, tiny_checkpoint, monkeypatch
+):
+    class Looking(SimulatedEngine):
+        def reply_to(self, request):
+            found.append(replaced(before))
+            return super().reply_to(request)
+
+    upload(passages[:5], at := f"qdrant:{tmp_path}/q/c", checkpoint=tiny_checkpoint)
+    embedded._close()
+    embedded._OPEN.clear()
+    before, found = parts_of_libraries(), list[set[str]]()
+    with serving(Looking(Mind(World(QUESTIONS), SURE))) as address:
+        lm = dspy.LM("openai/simulated", api_base=address, api_key="none")
+        clients = lm._engine_store
+        with dspy.context(lm=lm, adapter=None):
+            answered = build("oner", {}, retriever=QdrantRetriever(at))(question=QUESTIONS[0].question)
+    assert answered.failure is None
+    assert found == [set()]
+    assert replaced(before) == set()
+    assert lm._engine_store is clients
 
 
 def test_the_command_makes_it_and_adds_to_it(questree, workplace, corpus_file, passages, tiny_checkpoint):

@@ -1,8 +1,10 @@
 """Replies: pure, told apart, cut, saved; through every adapter, synchronous and not."""
 
 import asyncio
+import inspect
 import threading
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal
 
 import dspy
@@ -164,3 +166,9 @@ def test_a_plain_prompt_and_a_proposal_get_words() -> None:
     proposal = ask("basic_instruction -> proposed_instruction", basic_instruction="Plan the queries.")
     assert proposal.proposed_instruction.startswith("Plan the queries.")
     assert len(proposal.proposed_instruction) > len("Plan the queries. ")
+
+
+@pytest.mark.parametrize("function", sorted({skill.function for skill in SKILLS}))
+def test_every_skill_is_where_it_is_listed(function):
+    family, _, name = function.partition(".")
+    assert inspect.isfunction(getattr(import_module(f"questree.simulate.skills.{family}"), name))
