@@ -28,7 +28,7 @@ from dspy.adapters import baml_adapter
 from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value, parse_value
 from dspy.utils.exceptions import AdapterParseError
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, create_model
 from pydantic_core import PydanticSerializationError
 
 from .repairs import LONGEST, in_shape, json_alone, json_object, json_value
@@ -68,6 +68,18 @@ def prompt_of(adapter: dspy.Adapter, signature: Any, demos: list[Any], inputs: d
         return theirs
     adapter.written = signature, adapter.write(signature, demos, inputs)
     return adapter.written[1]
+
+
+class ReplySchema(dict[str, Any]):
+    """The JSON schema of a signature's outputs, as the option ``response_format``.
+
+    `ChatAdapter` reads such a reply too, so that a kept reply serves whether it was asked for in this form or not.
+    """
+
+    def __init__(self, signature: Any) -> None:
+        kinds: dict[str, Any] = {name: (info.annotation, ...) for name, info in signature.output_fields.items()}
+        schema = create_model("Reply", **kinds).model_json_schema()
+        super().__init__(type="json_schema", json_schema={"name": "reply", "schema": schema})
 
 
 class _Patient:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -18,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
 from . import retries
-from .adapters import patient, prompt_of
+from .adapters import ChatAdapter, ReplySchema, patient, prompt_of
 from .episode import Dropped, begin, end, is_replayed
 from .failure import (
     PASSING,
@@ -53,9 +54,16 @@ RETRIES = 3  # the default of `dspy.LM`
 LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
-# How servers name an option that they refuse; of the last, only our default is left out.
-_NAMES = {"temperature": r"temperature|top_p", "stream": r"\bstream", "max_tokens": r"max_(\w+_)?tokens|the completion"}
+UNREADABLE = 2  # replies of an LM in the chat form, beyond those that could be read: then a schema asks for JSON
+
+_NAMES = {  # how servers name an option that they refuse; of the last two, only ours are left out
+    "temperature": r"temperature|top_p",
+    "stream": r"\bstream",
+    "max_tokens": r"max_(\w+_)?tokens|the completion",
+    "response_format": r"response.?format|schema|grammar|json.?mode|structured|guided",
+}
 _refused = set[tuple[str, str, str]]()  # address and model of an LM, and what its server refused
+_unread = Counter[tuple[str, str]]()  # replies of an LM in the chat form that could not be read, less those that could
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +86,10 @@ def call(
     - a reply that was cut at the token limit: also with twice the room;
     - no reply (429, 5xx, a broken connection, a timeout): the same request after a wait;
     - a prompt that the server finds too long: with a passage less, or with the only passage halved;
-    - a temperature, a stream or our bound of the reply that the server refuses by name: without, from then on.
+    - a temperature, a stream, our bound or our schema of the reply that the server refuses by name: without, from then
+      on.
+
+    An LM that does not keep the chat form is sent the schema of its reply (``response_format``).
 
     Args:
         predict: the predictor.
@@ -138,7 +149,8 @@ class _Call:
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
         self.spent, self.dropped = list[Spent](), list[Dropped]()
-        known = [] if is_replayed() else [name for name in _NAMES if (address_of(lm), lm.model, name) in _refused]
+        self.whom = address_of(lm), str(lm.model)
+        known = [] if is_replayed() else [name for name in _NAMES if (*self.whom, name) in _refused]
         self.without, self.sent = set(known), set[str]()  # options that requests leave out; that the last one had
 
     def run(self) -> dspy.Prediction:
@@ -175,7 +187,7 @@ class _Call:
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
         settings = {"adapter": self.adapter, "trace": trace}
-        streams = "stream" not in self.without
+        streams = "stream" not in self.without and not self.is_formless
         if dspy.settings.send_stream and not (can_send() and streams):
             settings["send_stream"] = None
         if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
@@ -195,6 +207,7 @@ class _Call:
                 raise LMServerError("no reply: it has no choices", model=lm.model)
         except AdapterParseError:
             self.refuse_partial(lm)
+            self.note_form(unread=1)
             raise
         except BaseException as error:
             failed = error
@@ -209,6 +222,7 @@ class _Call:
             fault = fault_of(failed) if isinstance(failed, LMError) else None
             end(begun, outcome=replies, fault=fault, spent=spent, dropped=dropped, seconds=perf_counter() - began)
         self.refuse_partial(lm)
+        self.note_form(unread=-1)
         make_writable(reply)
         if dspy.settings.trace is not None:  # only now: a reply that was cut must not become a demonstration
             dspy.settings.trace.extend(trace)
@@ -220,14 +234,30 @@ class _Call:
         self.dropped += [dropped] if dropped else []
 
     def asked(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
-        """Return the options of a request: those of the call without what the server refuses, and a largest reply."""
+        """Return the options of a request: those of the call without what the server refuses, and ours of its reply."""
         options = {**self.lm.kwargs, **self.predict.config, **self.config}
         sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
         is_unbounded = not self.max_tokens and (is_stored or is_served(self.lm))
         had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
+        had["response_format"] = not options.get("response_format") and (is_stored or self.is_formless)
         self.sent = {name for name in had if had[name]} - self.without
         config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent
-        return config | ({"max_tokens": self.room} if "max_tokens" in self.sent else {})
+        config |= {"max_tokens": self.room} if "max_tokens" in self.sent else {}
+        has_schema = "response_format" in self.sent and not is_stored
+        return config | ({"response_format": ReplySchema(self.predict.signature)} if has_schema else {})
+
+    @property
+    def is_formless(self) -> bool:
+        """Return whether a schema is sent, as the LM does not keep the chat form."""
+        is_bad = isinstance(self.adapter, ChatAdapter) and is_served(self.lm) and _unread[self.whom] >= UNREADABLE
+        return is_bad and "response_format" not in self.without
+
+    def note_form(self, unread: int) -> None:
+        """Count a reply that could not be read, or take one off that could, if the LM was asked for the chat form."""
+        if isinstance(self.adapter, ChatAdapter) and "response_format" not in self.sent:
+            _unread[self.whom] += unread
+            if self.is_formless:
+                _tell_no_form(self.whom[1])
 
     def is_refused(self, error: LMError) -> bool:
         """Return whether the server refuses, by its name, an option of the last request; further ones are without."""
@@ -354,6 +384,11 @@ def _options(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
     """Return those options of a call that the LM's model takes; what its server refuses is left out of requests."""
     refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
     return {name: value for name, value in config.items() if name not in refused}
+
+
+@lru_cache
+def _tell_no_form(model: str) -> None:
+    logger.warning("%s does not keep the form of replies: from now on, a schema asks it for JSON.", model)
 
 
 @lru_cache

@@ -20,6 +20,7 @@ from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
 from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
+from .adapters import ReplySchema
 from .scope import scope
 from .spent import meter_in_use
 
@@ -78,9 +79,9 @@ class _Watched:
 class _ReplyCache(_Watched, Cache):
     """DSPy's cache, with keys of ours for what a program asks.
 
-    A kept reply serves with and without an event loop, and only the server that gave it. DSPy has keys of its own for
-    each form; what they hold is the same. Its keys do not tell servers apart; the folders of `use_lm_cache` do, and the
-    keys of every server but a folder's own.
+    A kept reply serves with and without an event loop, with and without our schema, and only the server that gave it.
+    DSPy has keys of its own for each form; what they hold is the same. Its keys do not tell servers apart; the folders
+    of `use_lm_cache` do, and the keys of every server but a folder's own.
     """
 
     def cache_key(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> str:
@@ -89,6 +90,8 @@ class _ReplyCache(_Watched, Cache):
         if server is not None:
             kind = str(request.get("_fn_identifier")).removesuffix(".async").replace("alitellm_", "litellm_")
             request = {**request, "_fn_identifier": kind}
+        if isinstance(request.get("response_format"), ReplySchema):
+            request = {name: value for name, value in request.items() if name != "response_format"}
         if server and not (isinstance(store, ReplyStore) and server == store.address):
             request["questree_server"] = hashlib.sha256(server.encode()).hexdigest()
         return str(super().cache_key(request, ignored_args_for_cache_key))
