@@ -17,14 +17,12 @@ from ..metrics import Interval, declined, declined_rates, mcnemar, mean_interval
 from ..metrics.found_passages import normalise_title, passage_names
 from ..programs.basis import is_closed
 from .records import Record
-from .tables import SIMULATED
+from .tables import SIMULATED, warning_of
 
 FAILURES = "In every score a failed question counts as wrong; the score of the answered ones alone stands beside it."
 """What a failed question is worth."""
 ANSWERED = "answered alone"
 """The name of the score over the questions that did not fail."""
-SELF_WRITTEN = "some questions were written by the LM that answers: they may suit it better than others"
-"""What is said of such scores wherever they are printed."""
 _PAID = {"tokens_in", "tokens_out", "cost"}
 
 
@@ -94,9 +92,13 @@ class Evaluation:
 
     @property
     def warning(self) -> str:
-        """Return what to say above the scores: who answered, and whether the same LM wrote some of the questions."""
-        own = any(record.self_written for record in self.records)
-        return "; ".join([SIMULATED] * self.simulated + [SELF_WRITTEN] * own)
+        """Return what to say above the scores."""
+        return warning_of(self.simulated, self.self_written)
+
+    @property
+    def self_written(self) -> bool:
+        """Return whether the LM that answered wrote some of the questions."""
+        return any(record.self_written for record in self.records)
 
     @property
     def others(self) -> dict[str, Interval]:

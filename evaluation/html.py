@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from ..common.text import printable
 from ..metrics import without_marks
+from .tables import SELF_WRITTEN
 
 _PAGES = Path(__file__).parents[1] / "pages"  # only files are taken from that floor: a comparison is written here
 STATIC = _PAGES / "static"
@@ -38,7 +39,7 @@ def _templates() -> Environment:
         loader=FileSystemLoader(_PAGES / "templates"), autoescape=True, undefined=StrictUndefined, finalize=_shown
     )
     made.trim_blocks = made.lstrip_blocks = True
-    made.filters["without_marks"] = without_marks
+    made.filters["without_marks"], made.globals["SELF_WRITTEN"] = without_marks, SELF_WRITTEN
     return made
 
 

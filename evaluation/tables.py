@@ -12,6 +12,13 @@ from ..common.text import in_page
 from ..metrics import Interval
 
 SIMULATED = "simulated LM: these numbers say nothing about methods"
+SELF_WRITTEN = "some questions were written by the LM that answers: they may suit it better than others"
+"""What is said of such scores wherever they are printed."""
+
+
+def warning_of(simulated: bool, self_written: bool) -> str:
+    """Return what to say above scores: who answered, and whether the same LM wrote some of the questions."""
+    return "; ".join([SIMULATED] * simulated + [SELF_WRITTEN] * self_written)
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,7 @@ class Table:
         details: the same rows, with what is looked at now and then; may be empty.
         numbers: the rows with every number by itself (`flat`).
         simulated: whether any of it was made with the simulated LM.
+        self_written: whether an LM answered questions that it wrote.
     """
 
     title: str
@@ -31,17 +39,24 @@ class Table:
     numbers: Sequence[Mapping[str, Any]]
     simulated: bool
     details: Sequence[Mapping[str, str]] = ()
+    self_written: bool = False
+
+    @property
+    def warning(self) -> str:
+        """Return what to say above the lines."""
+        return warning_of(self.simulated, self.self_written)
 
     def as_markdown(self) -> str:
         """Return the title, the facts, the note, the lines and the details as Markdown."""
-        warning = f"**{SIMULATED}**\n\n" if self.simulated else ""
+        warning = f"**{self.warning}**\n\n" if self.warning else ""
         details = f"\n## Details\n\n{markdown_of(self.details)}\n" if self.details else ""
         lines = markdown_of(self.lines)
         return f"# {self.title}\n\n{warning}{' · '.join(self.facts)}\n\n{self.note}\n\n{lines}\n{details}"
 
     def as_csv(self) -> str:
-        """Return the numbers as CSV; each line says whether the LM was simulated."""
-        lines = [{**numbers, "simulated": self.simulated} for numbers in self.numbers]
+        """Return the numbers as CSV; each line says whether the LM was simulated, and wrote some of the questions."""
+        about = {"simulated": self.simulated, "self_written": self.self_written}
+        lines = [numbers | about for numbers in map(dict, self.numbers)]
         text = io.StringIO()
         writer = csv.DictWriter(text, list(dict.fromkeys(key for line in lines for key in line)), lineterminator="\n")
         writer.writeheader()

@@ -46,6 +46,7 @@ class ListedRun(NamedTuple):
     simulated: bool
     began: datetime
     state: str
+    self_written: bool
 
 
 class TrackedFile(NamedTuple):
@@ -176,4 +177,5 @@ def _listed(run: Any, names: dict[str, str]) -> ListedRun:
         simulated=tags.get("simulated") == "true",
         began=datetime.fromtimestamp(run.info.start_time / 1000, timezone.utc),
         state=run.info.status.lower(),
+        self_written=tags.get("self_written") == "true",
     )

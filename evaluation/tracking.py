@@ -205,13 +205,16 @@ class TrackedRun:
         """Log the figures of an evaluation, its questions, and what each trace was worth.
 
         The questions become a table, a file of runs without what was asked of the LM and, with their gold answers, an
-        input of the run. ``prefix`` stands before the name of each figure, of the table and of the file's folder.
+        input of the run; a tag says if that LM wrote some of them. ``prefix`` stands before the name of each figure, of
+        the table and of the file's folder.
         """
         import mlflow
         from mlflow.data.pandas_dataset import from_pandas
         from pandas import DataFrame
 
         self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
+        if evaluation.self_written:
+            mlflow.set_tag("self_written", "true")
         rows = DataFrame(evaluation.table(), dtype=object)
         mlflow.log_table(rows, f"{prefix}questions.json")
         with TemporaryDirectory() as folder:

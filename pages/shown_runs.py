@@ -58,6 +58,7 @@ class ShownRun(NamedTuple):
     retriever: str
     identity: Mapping[str, Any]
     rows: Mapping[str, AnswerLine]
+    self_written: bool
 
 
 class ShownRuns:
@@ -91,7 +92,10 @@ class ShownRuns:
         stored = {name: (file, replace(run, name=name)) for name, (file, run) in zip(apart, found, strict=True)}
         name_of = _names([run for _, run in stored.values()])
         self.runs = {
-            name: ShownRun(file, run.number, name, run.simulated, *_parts(run), run.identity, _rows(run, name_of))
+            name: ShownRun(
+                *(file, run.number, name, run.simulated, *_parts(run), run.identity, _rows(run, name_of)),
+                self_written=any(record.self_written for record in run.records),
+            )
             for name, (file, run) in stored.items()
         }
         self.compared = _compared([run for _, run in stored.values()], name_of)

@@ -97,7 +97,9 @@ class Study:
             "compared": self._shown.compared,
             "left_out": self._shown.left_out,
         }
-        shown |= {"simulated": any(run.simulated for run in self.runs.values()), "runs": list(self.runs.values())}
+        runs = list(self.runs.values())
+        shown |= {"simulated": any(run.simulated for run in runs), "runs": runs}
+        shown["self_written"] = any(run.self_written for run in runs)
         parameters = {name: list(flat_params(run.identity)) for name, run in self.runs.items()}
         return self._drawn("study.html", "index.html", parameters=parameters, **shown, **self._rows(listed))
 

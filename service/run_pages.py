@@ -204,5 +204,6 @@ def _listed(run: StoredRun, source: str, changed: float) -> ListedRun:
         began=datetime.fromtimestamp(changed, timezone.utc),
         state=state,
         figures=figures,
+        self_written=any(record.self_written for record in run.records),
         **{name: str(fact or "") for name, fact in facts.items()},
     )

@@ -78,7 +78,7 @@ def attack(
     if as_json:
         print_json(run.files()["attack.json"])
     else:
-        print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
+        print_figures([_with_label(line) for line in run.table.lines], simulated=run.table.warning)
         echo(f"table: {out / 'attack.md'}\neach question: questree show {quote(f'{out}/DEFENCE/ATTACK/PROGRAM')}")
     if run.stopped:
         raise QuestreeError(run.stopped)

@@ -190,17 +190,20 @@ def _show_run(console: Any, run: "StoredRun", id: str | None, form: Form, why: b
     if id is None and why:
         raise QuestreeError(f"--why needs a question: questree show {quote(str(run.place))} QUESTION --why")
     if id is None:
-        console.print(_table(run.records, run.simulated))
+        console.print(_table(run))
         return
     found = _record(run, id)
     text = _why(found) if why else _tree(found, form, simulated=run.simulated)
     console.print(text, highlight=False, soft_wrap=True)
 
 
-def _table(records: "Sequence[Record]", simulated: bool) -> Any:
+def _table(run: "StoredRun") -> Any:
     """Return a line for each question. Whoever reads an id wants to type it: only texts are broken."""
+    from ..evaluation.tables import warning_of
+
+    records, lines = run.records, []
     metric = next((name for record in records for name in record.scores), "score")
-    lines = []
+    said = warning_of(run.simulated, any(record.self_written for record in records))
     for record in records:
         line = {"id": record.id, "question": record.question, "answer": record.answer}
         line |= {"gold": record.gold_answer, metric: "–"}
@@ -209,7 +212,7 @@ def _table(records: "Sequence[Record]", simulated: bool) -> Any:
     texts = {"question": 3, "answer": 2, "gold": 2}  # shares of the width that the other columns leave
     shown = [name for name in lines[0] if name != "failure" or any(line["failure"] for line in lines)]
     columns = {name: {"no_wrap": name not in texts, "ratio": texts.get(name)} for name in shown}
-    return table_of(lines, columns, simulated, expand=True, pad_edge=False, padding=(0, 1))
+    return table_of(lines, columns, said, expand=True, pad_edge=False, padding=(0, 1))
 
 
 def _why(record: "Record") -> str:

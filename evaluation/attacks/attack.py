@@ -66,6 +66,7 @@ class AttackRow:
     retrieved: float
     cited: float
     failures: int
+    self_written: bool
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,13 @@ class AttackRun:
             lines=[self._line(row) for row in self.rows],
             numbers=[flat(vars(row)) for row in self.rows],
             simulated=self.simulated,
+            self_written=any(row.self_written for row in self.rows),
         )
 
     def files(self) -> dict[str, str]:
         """Return the table in its forms, by the name of their file."""
-        facts = {**self.facts, "metric": self.metric, "simulated": self.simulated, "stopped": self.stopped}
+        facts = {**self.facts, "metric": self.metric, "simulated": self.simulated, "warning": self.table.warning}
+        facts["stopped"] = self.stopped
         content = json.dumps({**facts, "rows": self.table.numbers}, ensure_ascii=False, indent=2)
         return {"attack.md": self.table.as_markdown(), "attack.csv": self.table.as_csv(), "attack.json": content}
 
@@ -257,6 +260,7 @@ def _row(
         retrieved=sum(retrieved) / n,
         cited=sum(passage.id in planted for record in asked for passage in record.references) / n,
         failures=sum(after.failures.values()),
+        self_written=after.self_written,
     )
 
 

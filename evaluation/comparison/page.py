@@ -15,7 +15,7 @@ from .rows import PAPERS, Comparison
 
 def as_page(comparison: Comparison) -> str:
     """Return the page."""
-    about = {"title": comparison.title, "simulated": comparison.simulated, "flipped": comparison.flipped}
+    about = {name: getattr(comparison, name) for name in ("title", "simulated", "self_written", "flipped")}
     return as_html("compared.html", root=None, one=shown(comparison), **about)
 
 

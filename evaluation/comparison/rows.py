@@ -10,9 +10,9 @@ from typing import Any
 
 from ...common.text import in_page
 from ...metrics import Interval, holm
-from ..evaluation import ANSWERED, FAILURES, SELF_WRITTEN, Evaluation, cost_of, of_how_many
+from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, of_how_many
 from ..records import Record
-from ..tables import SIMULATED, Table, flat, html_of, markdown_of
+from ..tables import Table, flat, html_of, markdown_of, warning_of
 from .published import published
 
 PAPERS = "The papers' own figures, with the papers' models and corpora: not measured here."
@@ -51,7 +51,12 @@ class Comparison:
     @property
     def warning(self) -> str:
         """Return what to say above the scores of all of them."""
-        return max((one.warning for one in self.evaluations.values()), key=len)
+        return warning_of(self.simulated, self.self_written)
+
+    @property
+    def self_written(self) -> bool:
+        """Return whether an LM answered questions that it wrote."""
+        return any(evaluation.self_written for evaluation in self.evaluations.values())
 
     def difference(self, name: str) -> Interval:
         """Return by how much ``name`` scores more than the first, question by question, with its 95% interval."""
@@ -89,11 +94,12 @@ class Comparison:
         return Table(
             title=self.title,
             facts=[f"{what}: {fact}" for what, fact in facts.items() if fact],
-            note=f"{SELF_WRITTEN[0].upper()}{SELF_WRITTEN[1:]}. {note}" if SELF_WRITTEN in self.warning else note,
+            note=note,
             lines=[self._line(name) for name in self.evaluations],
             details=[self._details(name) for name in self.evaluations],
             numbers=[self._numbers(name) for name in self.evaluations],
             simulated=self.simulated,
+            self_written=self.self_written,
         )
 
     @cached_property
@@ -123,14 +129,14 @@ class Comparison:
 
     def as_json(self) -> str:
         """Return what was compared, and every number of it."""
-        names = ("title", "task", "lm", "simulated", "retriever", "metric", "stopped")
+        names = ("title", "task", "lm", "simulated", "warning", "retriever", "metric", "stopped")
         facts = {name: getattr(self, name) for name in names}
         content = {**facts, "programs": self.table.numbers, "papers": self.papers}
         return json.dumps(content, ensure_ascii=False, indent=2)
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it; everything in it is escaped."""
-        said = [self.title, *([SIMULATED] if self.simulated else []), *([self.stopped] if self.stopped else [])]
+        said = [one for one in (self.title, self.warning, self.stopped) if one]
         return "".join(f"<p>{in_page(line)}</p>" for line in said) + html_of(self.table.lines)
 
     @property

@@ -10,12 +10,18 @@ from lms import answering as answering
 
 from questree.data import MINI_CORPUS, load_task
 from questree.data.review import decide
-from questree.evaluation.evaluation import SELF_WRITTEN
+from questree.evaluation.comparison.page import as_page
+from questree.evaluation.comparison.rows import Comparison
+from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.own_questions import QuestionShares, chains_of, dropped_file, write_questions
+from questree.evaluation.records import Record
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import stored_runs
+from questree.evaluation.tables import SELF_WRITTEN, SIMULATED
 from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
+from questree.pages.shown_runs import ShownRuns
+from questree.pages.study import Study
 from questree.programs import build
 from questree.programs.written_questions import Chain, QuestionWriting
 from questree.retrieval import LinkedRetriever, build_index, load_index
@@ -138,8 +144,19 @@ def test_scores_say_that_the_lm_wrote_the_questions(answering, tmp_path: Path, w
     evaluation = evaluate(build("direct", {}), examples, metric("cover-em"), out=tmp_path / "run")
     again = stored_runs([tmp_path / "run"])[0].evaluation
     assert evaluation.warning == again.warning == said
-    for text in (str(evaluation), evaluation.as_json()):
+    comparison = Comparison({"direct": evaluation})
+    tables = [comparison.as_markdown(), comparison.as_json(), comparison._repr_html_()]
+    for text in (str(evaluation), evaluation.as_json(), *tables):
         assert (SELF_WRITTEN in text) == bool(said)
+    for page in (as_page(comparison), Study(ShownRuns([tmp_path / "run"])).page("index.html")):
+        assert (f'<p class="warn note">{SELF_WRITTEN.capitalize()[:20]}' in page) == bool(said)
+
+
+def test_a_warning_of_one_run_hides_no_other_one() -> None:
+    answered = Record(id="q", question="Who?", gold_answers=("a",), answer="a", scores={"em": 1.0})
+    runs = {"a": Evaluation("em", (answered,), simulated=True)}
+    runs["b"] = Evaluation("em", (answered.model_copy(update={"self_written": True}),))
+    assert Comparison(runs).warning == f"{SIMULATED}; {SELF_WRITTEN}"
 
 
 def test_what_was_reviewed_outlives_the_same_command(linked, lm, tmp_path: Path) -> None:

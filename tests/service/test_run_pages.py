@@ -13,8 +13,10 @@ import pytest
 from run_files import keep
 
 from questree.common.errors import QuestreeError
+from questree.evaluation import Evaluation
 from questree.evaluation import tracked_runs as tracked
 from questree.evaluation.records import Record
+from questree.evaluation.tables import SELF_WRITTEN
 from questree.evaluation.tracking import Tracking
 from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import Study
@@ -174,6 +176,22 @@ def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_se
     answer = client.get(f"/runs/{direct.id}/question-1-1.html").text
     assert 'href="http://127.0.0.1:5000/#/experiments/1/traces/' in answer
     assert "its trace in MLflow holds them" in answer
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_list_of_runs_says_whose_questions_were_its_lms_own(make_service, visit, tmp_path, tracking_store, own):
+    """Those in a folder, and those that are tracked, with their figures or with their pages."""
+    answer = Record(id="q", question="Who?", gold_answers=("a",), answer="a", scores={"em": 1.0}, self_written=own)
+    keep(tmp_path / "evaluated", [answer], program="direct")
+    tracking = Tracking(uri=tracking_store(tmp_path))
+    with tracking.run("tracked", {}) as run:
+        run.evaluation(Evaluation("em", (answer,)))
+    client = visit(make_service(), runs=[tmp_path / "evaluated"], tracking=tracking)
+    listed = client.get("/runs").text
+    assert listed.count(f'title="{SELF_WRITTEN}"') == 2 * own
+    [one] = tracked.tracked_runs(tracking)
+    assert one.self_written is own
+    assert (SELF_WRITTEN[1:] in client.get(f"/runs/{one.id}/index.html").text) is own
 
 
 def test_candidates_push_no_run_off_the_list(tmp_path, tracking_store, monkeypatch):

@@ -11,6 +11,7 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
+from questree.evaluation.tables import SELF_WRITTEN
 from questree.lm.limits import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
 from questree.programs import REGISTRY, build
@@ -141,6 +142,22 @@ def test_texts_that_an_lm_writes_count_against_the_budget(tmp_path):
         attacked(tmp_path / "more", 1.0, write=write, policy=one_by_one(max_calls=2 * n + 1))
     enough = attacked(tmp_path / "most", 1.0, write=write, policy=one_by_one(max_calls=3 * n))
     assert len(enough.rows) == 1
+
+
+def test_an_attack_says_that_the_lm_wrote_the_questions_that_it_answers(tmp_path):
+    lm = simulated_lm(QUESTIONS, SURE, cache=False)
+    own = [one.model_copy(update={"written_by": lm.model}).to_example() for one in QUESTIONS]
+    for name, examples in {"own": own, "others": EXAMPLES}.items():
+        with dspy.context(lm=lm, adapter=None):
+            run = attack(
+                {"oner-cot": build("oner-cot", {}, retriever=BM25)},
+                *(examples, metric("by-style"), [Attack("poison", 1)]),
+                **{"retriever": BM25, "out": tmp_path / name},
+            )
+        files = run.files()
+        told = [SELF_WRITTEN in text for text in (run.table.warning, files["attack.md"], files["attack.json"])]
+        assert told == [name == "own"] * 3
+        assert ("True,True" in files["attack.csv"]) == (name == "own")
 
 
 def test_a_program_with_a_simulated_lm_of_its_own_makes_a_simulated_table(tmp_path):
