@@ -12,6 +12,7 @@ import dspy
 from pydantic import BaseModel, ValidationError
 
 from ..common.placeholders import numbers_in
+from ..common.sentences import sentences
 from ..common.text import neutralise
 from ..data.task import Question, Split
 from ..lm.call import call
@@ -88,10 +89,18 @@ class WrittenQuestion:
         return "it names an answer" if named else ""
 
     def rest_on(self, needed: list[Passage]) -> None:
-        """Count these passages alone: steps that others support stay without them."""
+        """Count these passages alone. A step of another one stays; it rests on one of these that names the other, such
+        as "The daughter of B is A" for the mother of A, or on none.
+        """
         self.row.update(_gold(needed))
-        for step, (_, passage, _) in zip(self.row["steps"], self.steps, strict=True):
-            step["support_title"] = passage.title or None if passage in needed else None
+        for number, (step, passage, _) in enumerate(self.steps):
+            if passage in needed:
+                continue
+            told = ((one, sentence) for one in needed for sentence in sentences(one.text))
+            back = next((pair for pair in told if _tells_back(*pair, step.answer, passage.title)), None)
+            self.row["steps"][number]["support_title"] = back[0].title or None if back else None
+            if back:
+                self.row["quoted_from"][number], self.row["quotes"][number] = back[0].text, back[1]
 
 
 class QuestionChecks(StepModule):
@@ -185,6 +194,11 @@ class QuestionWriting(Program):
         }
         steps = [(one, passage, f"{passage.title}. {told}" if told else "") for one, passage, told in quoted]
         return WrittenQuestion(chain.kind, row, steps)
+
+
+def _tells_back(passage: Passage, sentence: str, answer: str, title: str) -> bool:
+    """Return whether a sentence names what an answer was found from."""
+    return stands_in(sentence, title) and all_stand_in(f"{passage.title}. {sentence}", answer)
 
 
 def _gold(passages: list[Passage]) -> dict[str, Any]:

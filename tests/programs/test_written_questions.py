@@ -99,6 +99,21 @@ def test_a_passage_that_the_others_make_up_for_is_no_gold_passage_and_its_step_s
     assert row["steps"][0]["answer"] == "Jo Ek"
 
 
+def test_a_step_of_a_passage_that_is_not_needed_rests_on_the_one_that_tells_it_the_other_way_round(written) -> None:
+    falk = Passage(id="1", title="Lena Falk", text="The mother of Lena Falk is Rut Falk.")
+    rut = Passage(id="2", title="Rut Falk", text="Her daughter is Lena Falk. Her brother is Olle Berg.")
+    berg = Passage(id="3", title="Olle Berg", text="Olle Berg was born in Lindau.")
+    mother = {"question": "Who is the mother of Lena Falk?", "answer": "Rut Falk", "passage": 1, "quote": falk.text}
+    uncle = {"question": "Who is the brother of #1?", "answer": "Olle Berg", "passage": 2, "quote": "Olle Berg"}
+    steps = mother, uncle, {**BORN, "passage": 3, "quote": berg.text}
+    question = "Where was the maternal uncle of Lena Falk born?"
+    replies = wrote(*steps, question=question), NOT_KNOWN, TOLD, TOLD, NOT_ALONE, found("Lindau")
+    row, fault = written(*replies, passages=(falk, rut, berg))
+    assert (fault, row["gold_titles"]) == ("", ["Rut Falk", "Olle Berg"])
+    assert [step["support_title"] for step in row["steps"]] == ["Rut Falk", "Rut Falk", "Olle Berg"]
+    assert (row["quotes"][0], row["quoted_from"][0]) == ("Her daughter is Lena Falk.", rut.text)
+
+
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
