@@ -56,7 +56,7 @@ class Table:
     def as_csv(self) -> str:
         """Return the numbers as CSV; each line says whether the LM was simulated, and wrote some of the questions."""
         about = {"simulated": self.simulated, "self_written": self.self_written}
-        lines = [numbers | about for numbers in map(dict, self.numbers)]
+        lines = [{**numbers, **about} for numbers in self.numbers]
         text = io.StringIO()
         writer = csv.DictWriter(text, list(dict.fromkeys(key for line in lines for key in line)), lineterminator="\n")
         writer.writeheader()

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
+from ..common.files import cannot_write
 from ..evaluation.own_questions import QuestionShares
 from ..settings import RunSettings
 from . import options
@@ -40,6 +41,10 @@ def questions(
             "give the folder of an index, or --from-feedback and what it collects from",
         )
     )
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)  # before anything is paid
+    except OSError as error:
+        raise cannot_write(out, error) from error
     if from_feedback:
         _collect(from_feedback, out, settings)
         return

@@ -14,6 +14,7 @@ from questree.lm import retries as waiting
 from questree.lm.failure import counting_failures
 from questree.lm.limits import Limits, limited, limits
 from questree.programs import PROGRAMS, Program, build
+from questree.programs.written_questions import Chain, QuestionWriting
 from questree.retrieval import Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.remote_requests import RemoteSettings
@@ -45,7 +46,7 @@ def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]
 
 def fault_report(
     seed: int,
-    programs: Sequence[str] = tuple(PROGRAMS),
+    programs: Sequence[str] = (*PROGRAMS, QuestionWriting.name),
     questions: Sequence[dspy.Example] | None = None,
     *,
     faults: Sequence[Fault] = LM_FAULTS,
@@ -59,7 +60,7 @@ def fault_report(
 
     Args:
         seed: of the schedule.
-        programs: by name.
+        programs: by name; ``questions`` writes some of its own.
         questions: of the bundled task; its first three where None.
         faults: that the server gives.
         rate: share of the requests that meet one.
@@ -71,7 +72,7 @@ def fault_report(
     for name in programs:
         schedule = Schedule(faults, rate, seed)
         with faulty_lm(engine, schedule) as address, _asking(_served(address), DEADLINE, adapter):
-            program = build(name, {}, retriever=retriever)
+            program = _built(name, retriever, examples)
             asked = [_ask(program, example, schedule, CAUSES, tally) for example in questions or examples[:3]]
         spent = [prediction.spent for prediction in asked if prediction is not None]
         told = sum(one.calls - one.cached + one.failed for one in spent)
@@ -80,6 +81,17 @@ def fault_report(
             tally.wrong.append(f"{name}: {schedule.requests} requests, and {told} told")
         tally.tried += schedule.met
     return tally
+
+
+def _built(name: str, retriever: Retriever, examples: Sequence[dspy.Example]) -> Program:
+    """Return a program; the one that writes questions has the passages that the answers stand in, for each of these."""
+    if name != QuestionWriting.name:
+        return build(name, {}, retriever=retriever)
+    writing = QuestionWriting(retriever)
+    for example in examples:
+        found = [passage for title in example.gold_titles for passage in retriever(title, 1)]
+        writing.chains[example.question] = Chain(tuple(found), "bridge", "dev")
+    return writing
 
 
 def refusal_report(programs: Sequence[str] = tuple(PROGRAMS)) -> Tally:

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from questree.data import MINI_CORPUS
+from questree.evaluation.kept_run import match_run
+from questree.evaluation.records import Record
+from questree.evaluation.run_file import writing
 from questree.retrieval import build_index
 from questree.retrieval.indexes.contents import NAME as INDEX
 
@@ -22,6 +25,7 @@ from .tally import Tally
 from .tiny_encoders import save_encoder, write_corpus
 
 PASSAGES = 8_000  # eight chunks
+ANSWERS = 200  # of which people said something
 IN_FLIGHT = 6  # requests at most: two questions at a time, three calls of each
 IN_A_ROW = 3  # interruptions of one run at most, before it is left to end
 
@@ -47,6 +51,8 @@ COMMANDS = {
     "attack": f"attack searchain --limit 4 --kind injection {_ASKED}",
     "calibrate-reader lm": f"calibrate-reader lm {_LM} --task ../read.jsonl --split dev",
     "replay --live": f"replay ../made.capsule --live {_LM} --retriever ../bm25",
+    "questions": f"questions ../linked --count 3 --list 0 --lm openai/simulated --concurrency 2 --out {RUN}/own.jsonl",
+    "questions --from-feedback": f"questions --from-feedback ../kept --tracking-uri none --out {RUN}/said.jsonl",
     "ask": f"ask '{_QUESTION}' --lm openai/simulated --retriever ../bm25 --json --out run",
     **{name: f"{_SMALL} --optimizer {name}" for name in ("bootstrap-few-shot", "auto-cot", "knn-few-shot")},
     "ensemble": f"{_SMALL} --optimizer ensemble --optimizer-set candidates=1 --optimizer-set size=2",
@@ -58,7 +64,8 @@ COMMANDS = {
 }
 """What is interrupted, by name. Each run has a folder of its own, and its own cache."""
 
-PAYING = [name for name in COMMANDS if not name.startswith("index") and "ray" not in name]
+FREE = ("index", "index on ray", "questions --from-feedback")
+PAYING = [name for name in COMMANDS if name not in FREE]
 """Those that tell what was paid, and are stopped by Ctrl-C and SIGTERM as well."""
 _MADE_BEFORE = ("replay --live",)
 _UNLIKE = ("calibrate-reader lm", *_MADE_BEFORE)  # what they write tells how many commands it took
@@ -98,7 +105,7 @@ def interruption_report(kind: str, kills: int, stops: int, seed: int, folder: Pa
 
 def words(kind: str, address: str) -> list[str]:
     """Return a command of `COMMANDS`, with an LM's server at this address."""
-    return shlex.split(COMMANDS[kind]) + ([] if kind.startswith("index") else ["--api-base", address])
+    return shlex.split(COMMANDS[kind]) + ([] if kind in FREE else ["--api-base", address])
 
 
 def prepare(kind: str, folder: Path) -> None:
@@ -107,7 +114,13 @@ def prepare(kind: str, folder: Path) -> None:
         save_encoder(folder / "encoder")
         write_corpus(folder / "corpus.jsonl", PASSAGES)
         return
-    build_index(MINI_CORPUS, folder / "bm25", kind="bm25")
+    for index in ("bm25", "linked"):
+        build_index(MINI_CORPUS, folder / index, kind=index)
+    with writing(folder / "kept", "service") as kept:
+        for number in range(ANSWERS):
+            said = {"helpful": number % 2 == 0, "note": "no town"}
+            asked = {"id": str(number), "question": f"Question {number}?", "answer": "Lindau", "answers": ["Lindau"]}
+            match_run(kept, "direct", {"program": "direct"}).append(Record(**asked, extras=said), None)
     rows = [json.loads(line) for line in (MINI_CORPUS.parent / "questions.jsonl").read_text().splitlines()]
     texts = {one["title"]: one["text"] for one in map(json.loads, MINI_CORPUS.read_text().splitlines())}
     with (folder / "read.jsonl").open("w") as file:  # for a reader that is calibrated: questions with paragraphs

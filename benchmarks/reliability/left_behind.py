@@ -13,6 +13,7 @@ from questree.evaluation.stored_runs import records_of
 from questree.retrieval.indexes.construction import MARK
 
 RUN = "run"
+_RUNS = (RUN, "runs")  # that of a command with a folder of its own for its run, and a file for what it makes
 _LEFT = ("lock", MARK)  # of a process that was killed when all was done
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
 _PAID = {"cached", "tokens_in", "tokens_out", "cost", "paid"}  # a reply that comes from the cache was paid for before
@@ -36,15 +37,18 @@ class Finished:
 
 def finished(folder: Path) -> Finished:
     """What lies in a command's folder."""
-    return Finished(_answers(folder / RUN) | _chunks(folder), dict(_replies(folder / "cache")))
+    work = _chunks(folder)
+    for file in [path for run in _RUNS for path in (folder / run).rglob(NAME)]:
+        work |= _answers(file)
+    return Finished(work, dict(_replies(folder / "cache")))
 
 
 def result(folder: Path) -> dict[str, Any]:
     """What came of a command, file by file, but for times and for what was paid in which of its processes."""
-    run = folder / RUN
     found: dict[str, Any] = {}
-    for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name not in _LEFT):
-        name = file.relative_to(run).as_posix()
+    there = (path for run in _RUNS for path in (folder / run).rglob("*"))
+    for file in sorted(path for path in there if path.is_file() and path.name not in _LEFT):
+        name = file.relative_to(folder).as_posix()
         if file.name == NAME:
             found[name] = _told(file)
         elif file.suffix == ".json":
@@ -77,12 +81,10 @@ def _told(file: Path) -> dict[str, Any]:
         }
 
 
-def _answers(run: Path) -> dict[str, Any]:
+def _answers(path: Path) -> dict[str, Any]:
     """Return the answered questions and the candidates in a file of runs."""
-    if not (run / NAME).exists():
-        return {}
     try:
-        with reading(run / NAME) as file:
+        with reading(path) as file:
             records = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
             candidates = file.rows("SELECT number, score, questions, state FROM candidates")
     except EmptyFileError:  # killed before anything was written

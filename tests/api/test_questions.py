@@ -107,6 +107,13 @@ def test_what_people_said_is_collected_and_outlives_its_review(questree, workpla
     assert [one.answers for one in read_questions(Path("said.jsonl"))] == [("Danube",)]
 
 
+def test_the_folder_of_the_file_is_made_or_told_before_anything_is_paid(questree, index: Path, monkeypatch) -> None:
+    questree(f"questions {index} --out new/own.jsonl --count 1").done()
+    assert Path("new/own.jsonl").exists()
+    monkeypatch.setattr("questree.evaluation.own_questions.write_questions", None)
+    assert "Cannot write new/own.jsonl/b.jsonl" in questree(f"questions {index} --out new/own.jsonl/b.jsonl").refused()
+
+
 @pytest.mark.parametrize("words", ["", "index --from-feedback kept"])
 def test_questions_are_of_an_index_or_of_feedback(questree, workplace, words: str) -> None:
     ran = questree(f"questions {words} --out own.jsonl")

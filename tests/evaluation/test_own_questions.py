@@ -102,8 +102,12 @@ def test_the_file_is_a_task_and_every_other_question_says_why_it_was_dropped(lin
 
 
 def test_a_budget_stops_it_and_the_same_call_goes_on_with_what_was_paid(linked, lm, tmp_path: Path) -> None:
-    with pytest.raises(OutOfBudgetError, match="max_calls=5"):
-        write(linked, tmp_path, policy=RunPolicy(max_calls=5, concurrency=1))
+    bounded, paid_then = RunPolicy(max_calls=5, concurrency=1), list[int]()
+    for _ in range(2):  # what was paid by the first counts against the budget of the second, which asks nothing
+        with pytest.raises(OutOfBudgetError, match="max_calls=5"):
+            write(linked, tmp_path, policy=bounded)
+        paid_then.append(stored_runs([tmp_path / "run"])[0].paid.calls)
+    assert paid_then[0] == paid_then[1] >= 5
     first = rows_of(dropped_file(tmp_path / "own.jsonl")) + rows_of(tmp_path / "own.jsonl")
     assert 0 < len(first) <= 5
     write(linked, tmp_path, policy=ONE_AT_A_TIME)

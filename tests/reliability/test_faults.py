@@ -18,6 +18,7 @@ from questree.lm.call import call
 from questree.lm.failure import counting_failures
 from questree.lm.limits import RunPolicy
 from questree.programs import PROGRAMS
+from questree.programs.written_questions import QuestionWriting
 
 MADE_DO_WITH = {"field repeated", "half a character", "no usage", "usage in total"}
 SENT_ONCE = {fault.kind for fault in (*AT_ONCE, *OVERFLOWS)}
@@ -61,9 +62,10 @@ def test_a_server_that_has_ended_answers_nobody_who_kept_a_connection():
 
 
 def test_every_question_of_every_program_is_answered_or_fails_under_its_cause(world):
-    counts = fault_report(11, list(PROGRAMS), world.examples[:2], rate=0.3)
+    programs = [*PROGRAMS, QuestionWriting.name]
+    counts = fault_report(11, programs, world.examples[:2], rate=0.3)
     assert counts.wrong == []
-    assert counts.found["questions"] == counts.found["answered"] + counts.found["failed"] == 2 * len(PROGRAMS)
+    assert counts.found["questions"] == counts.found["answered"] + counts.found["failed"] == 2 * len(programs)
 
 
 @pytest.mark.parametrize("make", [dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
