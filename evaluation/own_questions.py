@@ -20,7 +20,7 @@ from ..data.task import Split
 from ..metrics import f1
 from ..programs.written_questions import Chain, QuestionWriting
 from ..retrieval import LinkedRetriever
-from ..retrieval.linked.chains import draw_chain
+from ..retrieval.linked.chains import draw_chain, told_in
 from .identity import digest
 from .records import Record
 from .run import evaluate
@@ -29,11 +29,13 @@ from .stored_runs import read_records
 _SAME = 0.85  # F1 of the words of two questions
 _MOST = 10  # chains for each question that is wanted
 _LENGTHS = {"bridge": (2, 2, 2, 3, 3, 4), "single": (1,), "list": (2, 2, 3), "comparison": (2,), "absent": (1, 2, 2, 3)}
+_SEVERAL = ("bridge", "list", "comparison")
+_SHOWN = 4  # passages, of which a question need not use all
 _SHARES: dict[Split, float] = {"train": 0.4, "dev": 0.3, "test": 0.3}
 
 
 class QuestionShares(BaseModel):
-    """Which questions are written; the rest are short answers at the end of two to four passages."""
+    """Which questions are written; the rest are short answers at the end of a path of two passages or more."""
 
     single: float = Field(default=0.1, ge=0, le=1, description="Share of the questions on one passage.")
     list: float = Field(default=0.1, ge=0, le=1, description="Share of those whose answer is a list.")
@@ -52,17 +54,30 @@ def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> 
     drawn, links, passages = Random(seed), retriever.links, retriever.words.passages
     owner, counts, seen = dict[int, Split](), Counter[Split](), set[tuple[int, ...]]()
     order = np.random.default_rng(seed).permutation(len(passages)).tolist()
-    for start in [*order, *order, *order]:
+    for number, start in enumerate([*order, *order, *order]):
         kind, length = shares.draw(drawn)
         places = draw_chain(passages, links, start, length, drawn, siblings=kind == "comparison")
         owners = {owner[place] for place in places if place in owner}
-        if (name := tuple(sorted(places))) in seen or len(owners) > 1 or len(places) < min(length, 2):
+        if not places or (name := tuple(sorted(places))) in seen or len(owners) > 1:
+            continue
+        split = owners.pop() if owners else min(_SHARES, key=lambda one: (counts[one] + 1) / _SHARES[one])
+        near = _near(retriever, places[-1], drawn) if kind in _SEVERAL else []
+        near = [one for one in near if one not in places and owner.get(one, split) == split][: _SHOWN - len(places)]
+        needed = min(length, 2)  # of passages without a link, those on one matter do, once all starts were tried
+        if len(places) + (len(near) if number >= len(order) else 0) < needed:
             continue
         seen.add(name)
-        split = owners.pop() if owners else min(_SHARES, key=lambda one: (counts[one] + 1) / _SHARES[one])
-        owner |= dict.fromkeys(places, split)
+        owner |= dict.fromkeys([*places, *near], split)
         counts[split] += 1
-        yield Chain(tuple(passages[place] for place in places), kind, split)
+        core, beside = (tuple(passages[place] for place in some) for some in (places, near))
+        yield Chain(core, kind, split, beside)
+
+
+def _near(retriever: LinkedRetriever, place: int, drawn: Random) -> list[int]:
+    """Return what a search for a sentence of a passage finds: what is on one matter often names no other passage."""
+    sentence = drawn.choice(told_in(retriever.words.passages[place]))
+    found = retriever.words.batch([sentence], k=2 * _SHOWN)[0]
+    return retriever.links.positions([one.id for one in found if told_in(one)]).tolist()
 
 
 def write_questions(

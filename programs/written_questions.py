@@ -30,14 +30,27 @@ from .program import Program, answered
 from .references import distinct, first_of, numbered
 from .tree import ReasoningTree
 
+_LEAST = {"bridge": 2, "comparison": 2}  # passages
+
 
 @dataclass(frozen=True)
 class Chain:
-    """Linked passages that a question is to be written from."""
+    """Passages that a question is to be written from.
+
+    Attributes:
+        passages: each linked to the one before.
+        near: others on the same matter.
+    """
 
     passages: tuple[Passage, ...]
     kind: QuestionKind
     split: Split
+    near: tuple[Passage, ...] = ()
+
+    @property
+    def shown(self) -> list[Passage]:
+        """Return the passages as a prompt shows them."""
+        return [*self.passages, *self.near]
 
     @property
     def title(self) -> str:
@@ -72,11 +85,11 @@ class WrittenQuestion:
         with suppress(ValidationError):
             return Question.model_validate({"id": "written", "task": "own", "split": "train", **self.row}).to_example()
 
-    def fault(self, passages: int) -> str:
-        """Return the first fault that a rule finds, by how many passages were shown; empty if there is none."""
+    def fault(self) -> str:
+        """Return the first fault that a rule finds; empty if there is none."""
         asked, answers, steps = self.row["question"], self.row["answers"], [step for step, *_ in self.steps]
         items = {"absent": range(1), "list": range(2, 100)}.get(self.kind, range(1, 100))
-        if not self.example or len(answers) not in items or self.row["hops"] < min(2, passages):
+        if not self.example or len(answers) not in items or self.row["hops"] < _LEAST.get(self.kind, 1):
             return "no question, or none that needs two passages"
         told = self.steps[:-1] if self.kind == "absent" else self.steps
         last = [text for *_, text in (told if self.kind == "comparison" else told[-1:])]
@@ -124,7 +137,7 @@ class QuestionChecks(StepModule):
             if not self.tell(asked, passages):
                 return "its passages do not tell the answer"
             needed = passages
-            for passage in passages:
+            for passage in [*passages[1:], *passages[:1]]:  # the start, which a search finds first, goes last
                 rest = [one for one in needed if one is not passage]
                 needed = rest if self.tell(asked, rest) else needed
             if len(needed) < min(2, len(passages)):
@@ -167,14 +180,14 @@ class QuestionWriting(Program):
         """Write the question of a chain, and look for faults."""
         chain = self.chains[tree.question]
         written = self.written(chain)
-        row, fault = written.row, written.fault(len(chain.passages)) or self.checks(written)
-        answer, passages = "; ".join(row["answers"]), list(chain.passages)
+        row, fault = written.row, written.fault() or self.checks(written)
+        answer, passages = "; ".join(row["answers"]), chain.shown
         return answered(tree, answer, row["question"], passages, written=row, fault=fault)
 
     def written(self, chain: Chain) -> WrittenQuestion:
         """Return what the LM writes from a chain."""
-        reply = call(self.write, passages=numbered(chain.passages), asks_for=chain.asks_for)
-        named = [(one, first_of([one.passage], chain.passages)) for one in reply.steps if one.question.strip()]
+        reply = call(self.write, passages=numbered(chain.shown), asks_for=chain.asks_for)
+        named = [(one, first_of([one.passage], chain.shown)) for one in reply.steps if one.question.strip()]
         quoted = [(one, passage, quoted_sentences(one.quote, passage.text)) for one, passage in named if passage]
         passages = distinct([[passage] for _, passage, _ in quoted])
         row = {

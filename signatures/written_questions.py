@@ -11,12 +11,15 @@ from .answers import QuestionInputs, passages_field
 
 QuestionKind = Literal["bridge", "single", "list", "comparison", "absent"]
 
-_PATH = "at the end of a path: each step after the first starts from the answer of an earlier one"
+_PATH = (
+    "at the end of a path through two passages or more: each step after the first starts from the answer of an earlier "
+    'one, and no passage is enough alone ("The daughter of B is A" tells also who the mother of A is)'
+)
 ASKED: dict[QuestionKind, str] = {
     "bridge": f"one name, date, number or short phrase, {_PATH}",
     "single": "one name, date, number or short phrase",
-    "list": f"all things of one kind that the last passage lists, two or more; if there are several passages, {_PATH}",
-    "comparison": "which of two things is the earlier, larger, longer … by values that the passages tell, one step for "
+    "list": f"all things of one kind that one passage lists, two or more; they may stand {_PATH}",
+    "comparison": "which of two things is the earlier, larger, longer … by values that two passages tell, one step for "
     "each; the question names both, and the answer is one of them",
     "absent": "something that one would expect to find there, and that no passage tells; there is no answer",
 }
@@ -38,13 +41,13 @@ class WriteQuestion(dspy.Signature):
 
     It names what the first step starts from, says in plain words what leads on from there, and names no answer of a
     step that another step starts from. Each step has one answer, not one of several that fit; only the last of a list
-    has more. Of several passages, none alone is enough; "The daughter of B is A" tells also who the mother of A is.
+    has more. It need not use all passages, only those that belong together.
 
     Be choosy, there are plenty of passages: where these give only a question that nobody would ask, such as one that
-    glues together what has little to do with each other, leave it empty.
+    glues together what has little to do with each other, leave the question empty.
     """
 
-    passages: list[str] = passages_field("each linked to the one before")
+    passages: list[str] = passages_field("linked, or on one matter")
     asks_for: str = dspy.InputField(desc="what the answer is")
     steps: list[WrittenStep] = dspy.OutputField(
         desc="in the order of reasoning; if no passage tells the answer, the last step has no answer and no quote"

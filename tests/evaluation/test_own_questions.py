@@ -24,7 +24,7 @@ from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import Study
 from questree.programs import build
 from questree.programs.written_questions import Chain, QuestionWriting
-from questree.retrieval import LinkedRetriever, build_index, load_index
+from questree.retrieval import LinkedRetriever, Passage, build_index, load_index
 from questree.simulate import simulated_lm
 
 ONE_HOP = QuestionShares(single=0, list=0, comparison=0, absent=0)
@@ -59,9 +59,7 @@ def test_no_passage_is_in_two_splits_and_the_seed_tells_the_chains(linked) -> No
     chains = list(islice(chains_of(linked, QuestionShares(), 3), 150))
     assert chains == list(islice(chains_of(linked, QuestionShares(), 3), 150))
     assert chains != list(islice(chains_of(linked, QuestionShares(), 4), 150))
-    splits = {
-        split: {p.id for c in chains if c.split == split for p in c.passages} for split in ("train", "dev", "test")
-    }
+    splits = {split: {p.id for c in chains if c.split == split for p in c.shown} for split in ("train", "dev", "test")}
     assert all(splits.values())
     assert sum(map(len, splits.values())) == len(set().union(*splits.values()))
     assert len({frozenset(p.id for p in chain.passages) for chain in chains}) == len(chains)
@@ -76,6 +74,20 @@ def test_passages_of_a_chain_are_linked(linked) -> None:
             names = set(linked.links.names.of(before[None])[1].tolist())
             shared = names & set(linked.links.names.of(after[None])[1].tolist())
             assert shared or int(linked.links.title_of[after]) in titles
+
+
+def test_a_prompt_also_shows_what_a_search_for_a_sentence_finds_and_that_makes_up_for_a_link(tmp_path: Path) -> None:
+    texts = {
+        "Leave": "Parents take sixteen weeks of paid leave after a birth.",
+        "Notice": "Tell your manager of paid leave three months before it begins.",
+        "Desk": "Everybody gets a chair and a desk that can be raised and lowered.",
+    }
+    passages = [Passage(id=title, title=title, text=text) for title, text in texts.items()]
+    index = build_index(passages, tmp_path / "index", kind="linked")
+    shares = QuestionShares(single=0, list=0, comparison=0, absent=0)
+    chains = list(chains_of(load_index(index), shares, 0))
+    assert {(*(p.id for p in c.passages), *(p.id for p in c.near)) for c in chains} >= {("Leave", "Notice")}
+    assert not any(p.id == "Desk" for c in chains for p in c.near)
 
 
 @pytest.mark.parametrize(
@@ -164,12 +176,12 @@ def test_a_warning_of_one_run_hides_no_other_one() -> None:
 
 
 def test_what_was_reviewed_outlives_the_same_command(linked, lm, tmp_path: Path) -> None:
-    write(linked, tmp_path, 2)
+    write(linked, tmp_path, 2, seed=1)
     kept = rows_of(tmp_path / "own.jsonl")
     decide(tmp_path / "own.jsonl", kept[0]["id"], "drop", question=kept[0]["question"], answers=kept[0]["answers"])
     decide(tmp_path / "own.jsonl", kept[1]["id"], "keep", question="Mended?", answers=kept[1]["answers"])
     for _ in range(2):
-        write(linked, tmp_path, 2)  # writes another in the place of the dropped one
+        write(linked, tmp_path, 2, seed=1)  # writes another in the place of the dropped one
         again = rows_of(tmp_path / "own.jsonl")
         assert len(again) == 2
         assert (again[0]["question"], again[0]["review"]) == ("Mended?", "mend")

@@ -47,8 +47,13 @@ def found(answer: str) -> dict[str, Any]:
 def written(scripted):
     """Write from a chain with an LM that gives these replies, no fewer and no more; return line and fault."""
 
-    def write(*replies: Any, kind: Any = "bridge", passages: tuple[Passage, ...] = (CRANE, HOLM)) -> tuple[Any, str]:
-        engine, chain = scripted(*replies), Chain(passages, kind, "train")
+    def write(
+        *replies: Any,
+        kind: Any = "bridge",
+        passages: tuple[Passage, ...] = (CRANE, HOLM),
+        near: tuple[Passage, ...] = (),
+    ) -> tuple[Any, str]:
+        engine, chain = scripted(*replies), Chain(passages, kind, "train", near)
         writing = QuestionWriting(TableRetriever({}))
         writing.chains = {chain.title: chain}
         prediction = writing(question=chain.title)
@@ -74,10 +79,17 @@ def test_a_question_that_passes_every_check_is_a_line_of_a_task(written) -> None
     }
 
 
-def test_a_passage_that_no_step_needs_is_no_gold_passage(written) -> None:
+@pytest.mark.parametrize(("passages", "near"), [((CRANE, HOLM, ABB), ()), ((CRANE,), (HOLM, ABB))])
+def test_a_passage_that_no_step_needs_is_no_gold_passage(written, passages: Any, near: Any) -> None:
     replies = wrote(DESIGNER, BORN), NOT_KNOWN, TOLD, NOT_ALONE, found("Lindau")
-    row, fault = written(*replies, passages=(CRANE, HOLM, ABB))
+    row, fault = written(*replies, passages=passages, near=near)
     assert (fault, row["hops"], row["gold_passages"]) == ("", 2, ["1", "2"])
+
+
+def test_what_the_corpus_does_not_tell_may_be_asked_of_one_of_several_passages(written) -> None:
+    step = {"question": "Where did Marta Holm study?", "passage": 2}
+    reply = wrote(step, question=step["question"], answers=())
+    assert written(reply, NOT_KNOWN, found(""), kind="absent")[1] == ""
 
 
 def test_a_passage_that_the_others_make_up_for_is_no_gold_passage_and_its_step_stays(written) -> None:
@@ -87,7 +99,7 @@ def test_a_passage_that_the_others_make_up_for_is_no_gold_passage_and_its_step_s
         "passage": 1,
         "quote": "sails with Marta Holm and Jo Ek",
     }
-    replies = wrote(sails, {**DESIGNER, "passage": 2}, {**BORN, "passage": 3}), NOT_KNOWN, TOLD, TOLD, NOT_ALONE
+    replies = wrote(sails, {**DESIGNER, "passage": 2}, {**BORN, "passage": 3}), NOT_KNOWN, TOLD, NOT_ALONE, TOLD
     row, fault = written(*replies, found("Lindau"), passages=(ABB, CRANE, HOLM))
     assert (fault, row["hops"], row["gold_passages"], row["gold_titles"]) == (
         "",
@@ -102,16 +114,16 @@ def test_a_passage_that_the_others_make_up_for_is_no_gold_passage_and_its_step_s
 def test_a_step_of_a_passage_that_is_not_needed_rests_on_the_one_that_tells_it_the_other_way_round(written) -> None:
     falk = Passage(id="1", title="Lena Falk", text="The mother of Lena Falk is Rut Falk.")
     rut = Passage(id="2", title="Rut Falk", text="Her daughter is Lena Falk. Her brother is Olle Berg.")
-    berg = Passage(id="3", title="Olle Berg", text="Olle Berg was born in Lindau.")
+    berg = Passage(id="3", title="Olle Berg", text="Olle Berg was born in Lindau. His sister is Rut Falk.")
     mother = {"question": "Who is the mother of Lena Falk?", "answer": "Rut Falk", "passage": 1, "quote": falk.text}
     uncle = {"question": "Who is the brother of #1?", "answer": "Olle Berg", "passage": 2, "quote": "Olle Berg"}
-    steps = mother, uncle, {**BORN, "passage": 3, "quote": berg.text}
+    steps = mother, uncle, {**BORN, "passage": 3, "quote": "was born in Lindau"}
     question = "Where was the maternal uncle of Lena Falk born?"
     replies = wrote(*steps, question=question), NOT_KNOWN, TOLD, TOLD, NOT_ALONE, found("Lindau")
     row, fault = written(*replies, passages=(falk, rut, berg))
-    assert (fault, row["gold_titles"]) == ("", ["Rut Falk", "Olle Berg"])
-    assert [step["support_title"] for step in row["steps"]] == ["Rut Falk", "Rut Falk", "Olle Berg"]
-    assert (row["quotes"][0], row["quoted_from"][0]) == ("Her daughter is Lena Falk.", rut.text)
+    assert (fault, row["gold_titles"]) == ("", ["Lena Falk", "Olle Berg"])
+    assert [step["support_title"] for step in row["steps"]] == ["Lena Falk", "Olle Berg", "Olle Berg"]
+    assert (row["quotes"][1], row["quoted_from"][1]) == ("His sister is Rut Falk.", berg.text)
 
 
 @pytest.mark.parametrize(
