@@ -132,7 +132,7 @@ def episode() -> Iterator[Episode]:
     An episode around it gets them when the block ends, also if it raises; they have places of their own among its
     steps.
     """
-    new, outer = Episode(), _open_one()
+    new, outer = Episode(), scope().episode
     try:
         with scoped(episode=new, place=next_place()):
             yield new
@@ -141,14 +141,9 @@ def episode() -> Iterator[Episode]:
             outer.steps.extend(new.steps)
 
 
-def is_open() -> bool:
-    """Return whether this is part of a question."""
-    return _open_one() is not None
-
-
 def next_place() -> Place:
     """Return the place of this thread's next step among all steps of the open episode."""
-    current, under = _open_one(), here()
+    current, under = scope().episode, here()
     if current is None:
         return under
     current.places[under] += 1
@@ -158,11 +153,6 @@ def next_place() -> Place:
 def here() -> Place:
     """Return the place under which this context's steps are counted: which of several tasks it is."""
     return scope().place
-
-
-def _open_one() -> Episode | None:
-    found: Episode | None = scope().episode
-    return found
 
 
 class Source(Protocol):
@@ -192,7 +182,7 @@ def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, 
 
 def end(begun: EpisodeStep, **fields: Any) -> None:
     """Add a step with its outcome, fault, cost and what was dropped to the open episode, if there is one."""
-    if (current := _open_one()) is not None:
+    if (current := scope().episode) is not None:
         current.steps.append(begun.model_copy(update=fields))
 
 

@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from ..common.errors import QuestreeError
 from ..common.secrets import remember_address, remember_secrets, without_secrets
 from .models import is_served
-from .scope import scope, scoped
+from .scope import scoped
 
 Cause = Literal[
     "question",  # empty or overlong
@@ -123,11 +123,6 @@ class CannotAskError(QuestreeError):
 def counting_failures() -> AbstractContextManager[None]:
     """Return a context in which every failure is a failed prediction, for whoever counts them and gives up in time."""
     return scoped(counts_failures=True)
-
-
-def are_counted() -> bool:
-    """Return whether failures are counted here."""
-    return scope().counts_failures
 
 
 _CAUSES: list[tuple[type[LMError], Cause]] = [
