@@ -172,7 +172,7 @@ def is_replayed() -> bool:
     return scope().source is not None
 
 
-def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
+def begin_step(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
     """Return a new step without its outcome and, in a replay, the stored one; else None."""
     # neither checked again nor given a copy of each default, which takes long
     begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request, spent=_NOTHING)
@@ -180,7 +180,7 @@ def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, 
     return begun, None if source is None else source.take(begun)
 
 
-def end(begun: EpisodeStep, **fields: Any) -> None:
+def end_step(begun: EpisodeStep, **fields: Any) -> None:
     """Add a step with its outcome, fault, cost and what was dropped to the open episode, if there is one."""
     if (current := scope().episode) is not None:
         current.steps.append(begun.model_copy(update=fields))
@@ -197,9 +197,9 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
     Raises:
         CallFailedError: that `take` raises, or in a replay raised then.
     """
-    begun, stored = begin(kind, name, request)
+    begun, stored = begin_step(kind, name, request)
     if stored is not None:
-        end(stored)
+        end_step(stored)
         if stored.fault is not None:
             raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
         return cast("T", type_adapter(outcome).validate_python(stored.outcome))
@@ -216,4 +216,4 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         kept["fault"] = Fault(error="reader", message=f"{type(error).__name__}: {error}")
         raise
     finally:
-        end(begun, spent=inside.spent, dropped=inside.dropped, seconds=perf_counter() - began, **kept)
+        end_step(begun, spent=inside.spent, dropped=inside.dropped, seconds=perf_counter() - began, **kept)

@@ -183,7 +183,7 @@ def raised_in(error: BaseException) -> str:
     return f"{names} ({Path(last.filename).name}, line {last.lineno})"
 
 
-def shortened(text: str, most: int) -> str:
+def abridged(text: str, most: int) -> str:
     """Return the text, or its two ends with a note between them if it has more than ``most`` characters."""
     if len(text) <= most:
         return text

@@ -3,7 +3,6 @@
 import json
 from typing import get_args
 
-import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
