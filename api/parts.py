@@ -236,7 +236,8 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
     import dspy
     from dspy.utils.exceptions import LMConfigurationError
 
-    from .lm.call import RETRIES, TIMEOUT, takes_temperature
+    from .lm.call import TIMEOUT, takes_temperature
+    from .lm.retries import RETRIES
 
     server: dict[str, Any] = {}
     if settings.api_base is not None:

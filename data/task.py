@@ -229,29 +229,6 @@ class Question(_Frozen):
             annotated_steps=[step.in_words().model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 
-    @classmethod
-    def from_example(cls, example: dspy.Example) -> Question:
-        """Return the question of an example, as far as the example holds it; an example needs ``question``, ``answer``.
-
-        Raises:
-            ValueError: if a field of the example does not fit.
-        """
-        answers, needed = example.get("answers"), example.get("needed")
-        if not answers and (answers is None or example.get("answer")):
-            answers = [example["answer"]]
-        names = ("answers_are_regex", "gold_titles", "gold_passages")
-        known = {name: example[name] for name in names if example.get(name)}
-        return cls(
-            id=str(example.get("id") or example["question"]),
-            task="examples",
-            question=example["question"],
-            answers=tuple(needed or answers),
-            style="list" if needed else example.get("answer_style") or "short",
-            split="train",
-            steps=tuple(example.get("annotated_steps") or ()),
-            **known,
-        )
-
 
 def _check_items(needed: Sequence[tuple[object, ...]]) -> None:
     known: dict[str, int] = {}

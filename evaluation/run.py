@@ -202,7 +202,8 @@ def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Episod
         except Exception as error:
             seconds = time.perf_counter() - began
             record = record_error(example, program.name, error, seconds, spent or kept.spent, kept.found)
-    own = any(lm and lm.model == example.get("written_by") for lm in lms_of(program))
+    writer = example.get("written_by")
+    own = bool(writer) and any(lm and lm.model == writer for lm in lms_of(program))
     return record.model_copy(update={"trace": traced.place, "self_written": own}), kept.ordered
 
 

@@ -20,22 +20,22 @@ from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
 from . import retries
 from .adapters import ChatAdapter, ReplySchema, patient, prompt_of
-from .episode import Dropped, begin, end, is_replayed
+from .episode import Dropped, begin_step, end_step, is_replayed
 from .failure import (
     PASSING,
     CallFailedError,
     Cause,
+    abridged,
     address_of,
     cause_of,
     first_line,
     overflows,
     remember_lm,
-    shortened,
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .kept_replies import watch_cache
-from .limits import check_deadline, limits, time_left, until
+from .limits import check_deadline, latest_end, limits, time_left
 from .models import facts_of, is_served
 from .parallel import within
 from .progress import can_send, check_followed, listener, told_call
@@ -43,14 +43,13 @@ from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
 from .scope import scope, scoped
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import Drop, fit, options_of, reply_tokens, shorten
+from .window import Drop, drop_passage, fit, options_of, reply_tokens, window_of
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
 RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would return the same bad reply again
 SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
-RETRIES = 3  # the default of `dspy.LM`
 LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
@@ -175,13 +174,13 @@ class _Call:
                         self.wait(error)
         except CallFailedError as error:
             prompt, reply = (without_address(text, self.lm) for text in (self.prompt(), self.last_reply))
-            error.add_where(prompt=shortened(prompt, LONGEST_PROMPT), reply=shortened(reply, LONGEST_REPLY))
+            error.add_where(prompt=abridged(prompt, LONGEST_PROMPT), reply=abridged(reply, LONGEST_REPLY))
             raise
 
     def request(self) -> dspy.Prediction:
         """Send one request, or look into the cache; return the reply if it is whole and can be parsed."""
         inputs, demos, messages = self.shown()
-        begun, stored = begin("request", self.name, self.described(messages))
+        begun, stored = begin_step("request", self.name, self.described(messages))
         dropped, self.dropped, began = tuple(self.dropped), [], perf_counter()
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
@@ -196,7 +195,7 @@ class _Call:
         config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
         bound_replies(lm, self.predict.config | config)
         try:
-            with metered(meter, settings, server=address_of(lm), until=until(seconds := _patience(lm))):
+            with metered(meter, settings, server=address_of(lm), until=latest_end(seconds := _patience(lm))):
                 given = {"lm": lm, "config": config, "demos": demos, **inputs}
                 if on_loop():
                     without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
@@ -220,7 +219,7 @@ class _Call:
             replies = replies_of(history) or None
             self.last_reply = next((str(one["text"] or "") for one in reversed(replies or [])), self.last_reply)
             fault = fault_of(failed) if isinstance(failed, LMError) else None
-            end(begun, outcome=replies, fault=fault, spent=spent, dropped=dropped, seconds=perf_counter() - began)
+            end_step(begun, outcome=replies, fault=fault, spent=spent, dropped=dropped, seconds=perf_counter() - began)
         self.refuse_partial(lm)
         self.note_form(unread=-1)
         make_writable(reply)
@@ -302,7 +301,7 @@ class _Call:
     def shorten(self, error: LMError) -> None:
         """Take a passage out of the request, because the server found it too long."""
         self.shortenings += 1
-        shorter = shorten(self.predict, self.inputs, self.drop) if self.shortenings <= SHORTENINGS else None
+        shorter = drop_passage(self.predict, self.inputs, self.drop) if self.shortenings <= SHORTENINGS else None
         if shorter is None:
             raise self.failed("context-window", error) from error
         self.leave_out(*shorter)
@@ -342,7 +341,7 @@ class _Call:
     @property
     def window(self) -> float:
         """Return the tokens of a prompt and its reply; infinity if they are not known."""
-        return limits().window or facts_of(str(self.lm.model)).get("max_input_tokens") or inf
+        return window_of(self.lm) or inf
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""

@@ -132,7 +132,7 @@ def episode() -> Iterator[Episode]:
     An episode around it gets them when the block ends, also if it raises; they have places of their own among its
     steps.
     """
-    new, outer = Episode(), _open_one()
+    new, outer = Episode(), scope().episode
     try:
         with scoped(episode=new, place=next_place()):
             yield new
@@ -141,14 +141,9 @@ def episode() -> Iterator[Episode]:
             outer.steps.extend(new.steps)
 
 
-def is_open() -> bool:
-    """Return whether this is part of a question."""
-    return _open_one() is not None
-
-
 def next_place() -> Place:
     """Return the place of this thread's next step among all steps of the open episode."""
-    current, under = _open_one(), here()
+    current, under = scope().episode, here()
     if current is None:
         return under
     current.places[under] += 1
@@ -158,11 +153,6 @@ def next_place() -> Place:
 def here() -> Place:
     """Return the place under which this context's steps are counted: which of several tasks it is."""
     return scope().place
-
-
-def _open_one() -> Episode | None:
-    found: Episode | None = scope().episode
-    return found
 
 
 class Source(Protocol):
@@ -182,7 +172,7 @@ def is_replayed() -> bool:
     return scope().source is not None
 
 
-def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
+def begin_step(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
     """Return a new step without its outcome and, in a replay, the stored one; else None."""
     # neither checked again nor given a copy of each default, which takes long
     begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request, spent=_NOTHING)
@@ -190,9 +180,9 @@ def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, 
     return begun, None if source is None else source.take(begun)
 
 
-def end(begun: EpisodeStep, **fields: Any) -> None:
+def end_step(begun: EpisodeStep, **fields: Any) -> None:
     """Add a step with its outcome, fault, cost and what was dropped to the open episode, if there is one."""
-    if (current := _open_one()) is not None:
+    if (current := scope().episode) is not None:
         current.steps.append(begun.model_copy(update=fields))
 
 
@@ -207,9 +197,9 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
     Raises:
         CallFailedError: that `take` raises, or in a replay raised then.
     """
-    begun, stored = begin(kind, name, request)
+    begun, stored = begin_step(kind, name, request)
     if stored is not None:
-        end(stored)
+        end_step(stored)
         if stored.fault is not None:
             raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
         return cast("T", type_adapter(outcome).validate_python(stored.outcome))
@@ -226,4 +216,4 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
         kept["fault"] = Fault(error="reader", message=f"{type(error).__name__}: {error}")
         raise
     finally:
-        end(begun, spent=inside.spent, dropped=inside.dropped, seconds=perf_counter() - began, **kept)
+        end_step(begun, spent=inside.spent, dropped=inside.dropped, seconds=perf_counter() - began, **kept)

@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from ..common.errors import QuestreeError
 from ..common.secrets import remember_address, remember_secrets, without_secrets
 from .models import is_served
-from .scope import scope, scoped
+from .scope import scoped
 
 Cause = Literal[
     "question",  # empty or overlong
@@ -125,11 +125,6 @@ def counting_failures() -> AbstractContextManager[None]:
     return scoped(counts_failures=True)
 
 
-def are_counted() -> bool:
-    """Return whether failures are counted here."""
-    return scope().counts_failures
-
-
 _CAUSES: list[tuple[type[LMError], Cause]] = [
     (LMAuthError, "auth"),
     (LMBillingError, "auth"),
@@ -188,7 +183,7 @@ def raised_in(error: BaseException) -> str:
     return f"{names} ({Path(last.filename).name}, line {last.lineno})"
 
 
-def shortened(text: str, most: int) -> str:
+def abridged(text: str, most: int) -> str:
     """Return the text, or its two ends with a note between them if it has more than ``most`` characters."""
     if len(text) <= most:
         return text

@@ -22,7 +22,6 @@ from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
 from .adapters import ReplySchema
 from .scope import scope
-from .spent import meter_in_use
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class _Watched:
     def get(self, *request: Any, **how: Any) -> Any:
         """Return the kept reply; None if there is none."""
         found = super().get(*request, **how)  # type: ignore[misc]
-        if (meter := meter_in_use()) is not None:
+        if (meter := scope().meter) is not None:
             meter.note_lookup(found is not None)
         return found
 

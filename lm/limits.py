@@ -205,11 +205,11 @@ def limit_process(new: Limits) -> None:
 
 def deadline(seconds: float | None = None) -> AbstractContextManager[None]:
     """Return a context of so many seconds, or of a question's; it has no more time than the question around it."""
-    return scoped(until=until(limits().deadline if seconds is None else seconds))
+    return scoped(until=latest_end(limits().deadline if seconds is None else seconds))
 
 
-def until(seconds: float | None) -> float:
-    """Return when so many seconds are over, or the time of the question is: whichever ends first."""
+def latest_end(seconds: float | None) -> float:
+    """Return the time, by `clock`, at which so many seconds are over, or those of the question if they end first."""
     end = scope().until
     return end if seconds is None else min(end, clock() + seconds)
 

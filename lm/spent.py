@@ -121,14 +121,8 @@ class Meter:
 
 def note_sent() -> None:
     """Note that a request of the LM call in this context is about to be sent."""
-    if (meter := meter_in_use()) is not None:
+    if (meter := scope().meter) is not None:
         meter.note_sent()
-
-
-def meter_in_use() -> Meter | None:
-    """Return what measures the LM call in this context."""
-    found: Meter | None = scope().meter
-    return found
 
 
 def metered(meter: Meter | None, settings: dict[str, Any], **changes: Any) -> AbstractContextManager[None]:

@@ -62,23 +62,22 @@ def bound_replies(lm: dspy.BaseLM, options: Mapping[str, Any]) -> None:
     others = sorted((name, value) for name, value in named.items() if name != "timeout")
     about = tuple((name, value if isinstance(value, _PLAIN) else id(value)) for name, value in others)
     with suppress(Exception):  # DSPy says what is wrong with the request
-        timeouts = timeouts_for(named.get("timeout"))
         for loop in {None, events._get_running_loop()}:
-            if not _is_ours(clients.get((loop, lm.model, lm.model_type, timeouts, about))):
-                _add_client(lm, named, is_async=loop is not None)
+            if not _is_ours(clients.get((loop, lm.model, lm.model_type, timeouts_for(named.get("timeout")), about))):
+                _add_client(lm, named, BoundedAsyncTransport if loop else BoundedTransport)
 
 
-def _add_client(lm: Any, options: dict[str, Any], *, is_async: bool) -> None:
+def _add_client(lm: Any, options: dict[str, Any], kind: Any) -> None:
     """Let DSPy make a client for a copy, and give the LM one like it, with a connection of ours."""
     copy = lm.copy(_engine_store={})
     copy.kwargs = options
-    execution._select_engine(copy, execution.prepare(copy, "?", None, {}), is_async)
+    execution._select_engine(copy, execution.prepare(copy, "?", None, {}), kind is BoundedAsyncTransport)
     with lm._engine_lock:
         lm._reap_closed_loops()
         for key, made in copy._engine_store.items():
             if not _is_ours(lm._engine_store.get(key)):
-                kind, waits = BoundedAsyncTransport if is_async else BoundedTransport, made.config.transport_kwargs()
-                config = replace(made.config, transport=kind(max_connections=_CONNECTIONS, **waits), timeouts=None)
+                connection = kind(max_connections=_CONNECTIONS, **made.config.transport_kwargs())
+                config = replace(made.config, transport=connection, timeouts=None)
                 lm._engine_store[key] = type(made)(config, model_type=made.model_type)
 
 

@@ -61,7 +61,7 @@ def fit(
     Raises:
         CallFailedError: cause ``context-window``, if the prompt without passages takes all the room.
     """
-    window = limits().window or known_window(lm)
+    window = window_of(lm)
     if window is None:
         return inputs, None
     passages: list[str] = list(inputs.get("passages") or [])
@@ -85,7 +85,7 @@ def fit(
     return {**inputs, "passages": kept}, _dropped(predict, passages, len(kept), drop, cut)
 
 
-def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> tuple[dict[str, Any], Dropped] | None:
+def drop_passage(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> tuple[dict[str, Any], Dropped] | None:
     """Return the same with a passage less, or with the only one halved; None if nothing can be shortened."""
     passages: list[str] = list(inputs.get("passages") or [])
     if not passages or not passages[0]:
@@ -124,6 +124,11 @@ OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "ro
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return those options of an LM, or of a request, that a reply may depend on; None for one that is not given."""
     return {name: options.get(name) for name in OPTIONS} | {"max_tokens": reply_tokens(options)}
+
+
+def window_of(lm: dspy.BaseLM) -> int | None:
+    """Return the tokens of a prompt and its reply: as the limits say, else by DSPy's list of models."""
+    return limits().window or known_window(lm)
 
 
 def known_window(lm: dspy.BaseLM) -> int | None:

@@ -19,10 +19,11 @@ from ..common.secrets import without_secrets
 from ..common.sentences import sentences
 from ..common.text import neutralise, stated, text_or_none
 from ..lm.episode import episode, next_place, step
-from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
+from ..lm.failure import CallFailedError, CannotAskError, Failure, raised_in
 from ..lm.limits import check_deadline, deadline, time_left
 from ..lm.parallel import AbandonedError, within
 from ..lm.progress import is_told, tell
+from ..lm.scope import scope
 from ..lm.spent import Spent, other_callbacks
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
@@ -160,7 +161,7 @@ class Program(dspy.Module):
                     prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
-                if not are_counted() and self._cannot_ask(error.failure, kept.spent):
+                if not scope().counts_failures and self._cannot_ask(error.failure, kept.spent):
                     raise CannotAskError(error) from None  # a hundred lines of DSPy's; `__context__` has them
                 found = distinct([ranked([], kept.found), tree.passages()])
                 prediction = answered(tree, "", "", [], passages=found)

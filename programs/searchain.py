@@ -57,6 +57,7 @@ from .modules.chain_of_query import (
     Tracing,
     guessed,
 )
+from .modules.reader import LMReader
 from .modules.verdict import (
     SpanCheck,
     StepCheck,
@@ -185,11 +186,7 @@ class SearChain(Program):
         super().__init__(retriever, settings)
         retrieves, fills_in = self.settings.retrieval, self.settings.fills_in
         self.chain_of_query = ChainOfQuery() if fills_in else PublishedChainOfQuery(retrieval=retrieves)
-        if reader is None and retrieves and self.settings.check == "reader":
-            from .modules.reader import LMReader  # only now: by default, no reader checks a step
-
-            reader = LMReader()
-        self.reader = reader
+        self.reader = reader or (LMReader() if retrieves and self.settings.check == "reader" else None)
         if retrieves and self.reader is None:
             self.step_check = StepCheck()
         if fills_in:

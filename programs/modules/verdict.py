@@ -17,6 +17,7 @@ from ...signatures import AnswerStyle
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import first_of, marked_in, numbered
+from .reader import read
 from .step_module import StepModule
 
 _BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # answers; not the numbers of a mark
@@ -124,8 +125,6 @@ class SpanCheck:
 
     def __call__(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
         """Return the verdict; it is "silent" if the reader is not sure of any span."""
-        from .reader import read  # only now: most programs ask the LM
-
         spans = [(read(self.reader, query, passage), passage) for passage in passages]
         if not spans:
             return Verdict("silent", query)

@@ -67,10 +67,8 @@ def _check(folder: Path) -> None:
         OSError, ValueError, KeyError, TypeError, sqlite3.Error: if the folder is damaged.
     """
     meta = folder / "meta.json"
-    for name in json.loads(meta.read_text(encoding="utf-8"))["collections"] if meta.exists() else ():
-        path = folder / "collection" / name / "storage.sqlite"
-        if not path.exists():
-            continue
+    names = json.loads(meta.read_text(encoding="utf-8"))["collections"] if meta.exists() else ()
+    for path in filter(Path.exists, (folder / "collection" / name / "storage.sqlite" for name in names)):
         with closing(sqlite3.connect(path)) as database:
             made = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
             if other := [sql for sql in made if not sql.startswith("CREATE TABLE")]:  # a view may show others each time

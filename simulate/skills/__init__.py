@@ -32,8 +32,7 @@ class Skill(NamedTuple):
     def reply(self, asked: Asked) -> Values:
         """Return the values of the outputs."""
         family, _, name = self.function.partition(".")
-        values: Values = getattr(import_module(f".{family}", __name__), name)(asked)
-        return values
+        return getattr(import_module(f".{family}", __name__), name)(asked)  # type: ignore[no-any-return]
 
 
 SKILLS = [

@@ -6,11 +6,12 @@ import dspy
 import pytest
 from tiny_world import QUESTIONS
 
-from questree.lm.episode import episode, is_open
-from questree.lm.failure import are_counted, counting_failures
+from questree.lm.episode import episode
+from questree.lm.failure import counting_failures
 from questree.lm.limits import Limits, deadline, limited, limits, time_left
 from questree.lm.parallel import run_parallel
 from questree.lm.progress import listener, telling
+from questree.lm.scope import scope
 from questree.programs import build
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 
@@ -25,11 +26,14 @@ def in_parallel(look):
 
 @pytest.mark.parametrize("go", [on_threads_of_dspy, in_parallel])
 def test_all_of_a_scope_goes_onto_other_threads(go):
-    follower = object()
-    with episode(), limited(Limits(window=9)), deadline(60), telling(follower), counting_failures():
-        seen = go(lambda: (is_open(), limits().window, 0 < time_left() <= 60, listener() is follower, are_counted()))
-    assert seen == [(True, 9, True, True, True)] * 2
-    assert (is_open(), limits(), time_left(), listener(), are_counted()) == (False, Limits(), inf, None, False)
+    def look():
+        return scope().episode, limits(), time_left(), listener(), scope().counts_failures
+
+    follower, outside = object(), look()
+    with episode() as kept, limited(Limits(window=9)), deadline(60), telling(follower), counting_failures():
+        for seen, limited_to, left, told, counts in go(look):
+            assert (seen, limited_to.window, 0 < left <= 60, told, counts) == (kept, 9, True, follower, True)
+    assert look() == outside == (None, Limits(), inf, None, False)
 
 
 def test_an_lm_is_asked_under_the_usage_tracker_of_the_user():

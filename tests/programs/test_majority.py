@@ -6,7 +6,7 @@ from parrot import NoSettings
 
 import questree
 from questree.lm import limits
-from questree.lm.episode import Dropped, begin, end
+from questree.lm.episode import Dropped, begin_step, end_step
 from questree.lm.failure import CallFailedError
 from questree.lm.limits import Limits, check_deadline, limited
 from questree.lm.spent import Spent
@@ -28,8 +28,8 @@ class Says(Program):
         if self.clock:
             check_deadline("it begins")
             self.clock[0] += 0.8
-        asked, _ = begin("request", "Says", {})
-        end(asked, spent=Spent(calls=2), dropped=(Dropped(call=str(self.answer)),))
+        asked, _ = begin_step("request", "Says", {})
+        end_step(asked, spent=Spent(calls=2), dropped=(Dropped(call=str(self.answer)),))
         tree.grow(None, query=str(self.answer), found=tuple(self.retrieve(str(self.answer), 1)))
         if self.answer is None:
             raise CallFailedError("timeout", "late")
