@@ -1,11 +1,11 @@
 """The study that we would publish: programs over several tasks, with links and without, the papers' way and ours.
 
-    questree fetch hipporag-hotpotqa && questree fetch hipporag-2wiki && questree fetch hipporag-musique
+    for task in hipporag-hotpotqa hipporag-2wiki hipporag-musique phantomwiki; do questree fetch $task; done
     make study LM=openai/gpt-4.1-mini MAX_COST=50
 
 It types commands that you can type yourself: index, compile, compare, pack, export. If it is stopped, run it again:
 what was paid counts against the budget. ``--dry-run`` asks five questions of each program with the simulated LM and
-says what the whole would take. Seconds are those of an LM that takes half a second a call.
+says what the whole would take, compilation included. Seconds are those of an LM that takes half a second a call.
 """
 
 from argparse import Namespace
@@ -24,9 +24,10 @@ from questree.evaluation.run_file import reading
 from questree.evaluation.stored_runs import runs_in, steps_of
 from questree.evaluation.tables import markdown_of
 from questree.lm.episode import EpisodeStep, Place
+from questree.lm.models import facts_of
 from questree.lm.spent import Spent, total
 
-TASKS = ["hipporag-hotpotqa", "hipporag-2wiki", "hipporag-musique"]
+TASKS = ["hipporag-hotpotqa", "hipporag-2wiki", "hipporag-musique", "phantomwiki"]
 METHODS = ["searchain", "tree-of-reviews", "blendfilter"]
 PROGRAMS = ["oner-cot", "react", "ircot", "evidence-chain", *METHODS, *(f"{name}:preset=paper" for name in METHODS)]
 REHEARSED = 5  # questions of each program in a dry run
@@ -50,8 +51,9 @@ def main() -> None:
     if given.dry_run:
         rehearsal = Namespace(**{**vars(given), "lm": "simulated", "limit": REHEARSED, "out": given.out / "rehearsal"})
         folders = list(compared(rehearsal))
-        print(markdown_of(rows := [row for folder in folders for row in rows_of(folder)]))
-        print(f"\nIn all, over {given.limit:,} questions of each task: {forecast(rows, given)}")
+        for folder in folders:
+            print(f"\n## {folder.name}\n\n{markdown_of(rows_of(folder))}")
+        print(f"\nIn all: {forecast(folders, given.lm, given.limit)}")
         return
     folders = list(compared(given))
     for folder in folders:
@@ -76,8 +78,14 @@ def compared(given: Namespace) -> Iterable[Path]:
                 made, few = given.out / "compiled" / f"{out.name}-{name}", [*asks[:-1], REHEARSED]
                 questree("compile", name, "--optimizer", "annotated-few-shot", *few, *left(given), "--out", made)
                 programs = [*programs, str(made / "program")]
-            questree("compare", *programs, "--metric", "f1", "--metric", "em", *asks, *left(given), "--out", out)
+            questree("compare", *programs, *metrics(task), *asks, *left(given), "--out", out)
             yield out
+
+
+def metrics(task: str) -> list[str]:
+    """Return the options that name a task's metrics: where it asks for lists, F1 and EM would take an item for all."""
+    has_lists = any(one.style == "list" for asked in load_task(task).questions.values() for one in asked)
+    return ["--metric", "by-style"] if has_lists else ["--metric", "f1", "--metric", "em"]
 
 
 def left(given: Namespace) -> list[Any]:
@@ -118,22 +126,24 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 def row(metric: str, records: Sequence[Record], steps: Sequence[Sequence[EpisodeStep]]) -> dict[str, str]:
     """Return the figures of a program, from its answers and their steps."""
     calls = [[step for step in those if step.kind == "request" and not step.fault] for those in steps]
+    sizes = [[size(step) for step in those] for those in calls]
     return {
         metric: f"{mean(one.scores[metric] for one in records):.3f}",
         "grounded": f"{mean(one.scores[metric] * is_grounded(one) for one in records):.3f}",
         "calls": f"{mean(map(len, calls)):.2f}",
-        "tokens": f"{mean(sum(map(size, those)) for those in calls) / CHARACTERS:.0f}",
+        "prompt tokens": f"{mean(sum(prompt for prompt, _ in those) for those in sizes) / CHARACTERS:.0f}",
+        "reply tokens": f"{mean(sum(reply for _, reply in those) for those in sizes) / CHARACTERS:.0f}",
         "searches": f"{mean(sum(step.kind == 'search' for step in those) for those in steps):.1f}",
         "one call": f"{mean(len(one) == 1 for one in calls):.0%}",
         "seconds": f"{SECONDS * mean(in_a_row([step.place for step in steps]) for steps in calls):.1f}",
     }
 
 
-def size(step: EpisodeStep) -> int:
-    """Return the characters of a prompt and its replies."""
+def size(step: EpisodeStep) -> tuple[int, int]:
+    """Return the characters of a prompt, and of its replies."""
     prompt: Any = step.request["messages"]
     replies: Any = step.outcome or []
-    return sum(len(text) for _, text in prompt) + sum(len(reply.get("text") or "") for reply in replies)
+    return sum(len(text) for _, text in prompt), sum(len(reply.get("text") or "") for reply in replies)
 
 
 def in_a_row(places: Sequence[Place], depth: int = 1) -> int:
@@ -151,16 +161,30 @@ def in_a_row(places: Sequence[Place], depth: int = 1) -> int:
     return count
 
 
-def forecast(rows: Sequence[dict[str, str]], given: Namespace) -> str:
-    """Return calls, tokens and dollars of the whole, of what each program took in the rehearsal."""
-    from dspy.clients.model_metadata import model_info
+def forecast(folders: Sequence[Path], lm: str, limit: int) -> str:
+    """Return calls, tokens and dollars of the whole, of what each program took in the rehearsal.
 
-    calls = given.limit * sum(float(row["calls"]) for row in rows)
-    tokens = given.limit * sum(float(row["tokens"]) for row in rows)
-    provider, _, name = given.lm.partition("/")
-    price = model_info(provider, name).get("input_cost_per_token")
-    dollars = "no price is known" if price is None else f"${tokens * price:,.2f} at the price of prompts"
-    return f"{calls:,.0f} calls, {tokens / 1e6:,.1f} million tokens, {dollars}"
+    Args:
+        folders: of the rehearsed comparisons; compilation asks as many questions in the rehearsal as in the whole.
+        lm: the model that is to be asked.
+        limit: questions of each task, if it has so many.
+    """
+    asked = [(folder, load_task(folder.name.removesuffix("-linked")).split("dev")) for folder in folders]
+    counted = [(folder, min(limit, len(questions))) for folder, questions in asked]
+    counted += [(file.parent, REHEARSED) for file in folders[0].parent.glob("compiled/*/runs.db")]
+    whole = [0.0, 0.0, 0.0]
+    for folder, count in counted:
+        for line in rows_of(folder):
+            taken = (line["calls"], line["prompt tokens"], line["reply tokens"])
+            whole = [before + count * float(one) for before, one in zip(whole, taken, strict=True)]
+    calls, prompts, replies = whole
+    price = [facts_of(lm).get(f"{way}_cost_per_token") for way in ("input", "output")]
+    dollars = "no price is known" if None in price else f"${prompts * price[0] + replies * price[1]:,.2f}"
+    tokens = f"{prompts / 1e6:,.1f} million tokens of prompts and {replies / 1e6:,.1f} of replies"
+    told = f"{calls:,.0f} calls, {tokens}, {dollars} ({lm}; without the thoughts of a model that reasons)."
+    unknown = {questions[0].task: None for _, questions in asked if not any(one.steps for one in questions)}
+    more = f" The simulated LM knows no step of {', '.join(unknown)}: there, a model may take twice as many calls."
+    return told + (more if unknown else "")
 
 
 if __name__ == "__main__":

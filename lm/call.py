@@ -204,9 +204,10 @@ class _Call:
                     reply = self.predict(**given)
             if lm.history and not lm.history[-1].get("outputs"):
                 raise LMServerError("no reply: it has no choices", model=lm.model)
-        except AdapterParseError:
+        except AdapterParseError as error:
+            self.note_form(unread=int(not error.parsed_result))  # nothing is in the form, also of a reply that was cut
             self.refuse_partial(lm)
-            self.note_form(unread=1)
+            self.note_form(unread=int(bool(error.parsed_result)))
             raise
         except BaseException as error:
             failed = error
@@ -252,7 +253,7 @@ class _Call:
         return is_bad and "response_format" not in self.without
 
     def note_form(self, unread: int) -> None:
-        """Count a reply that could not be read, or take one off that could, if the LM was asked for the chat form."""
+        """Count a reply that could not be read, or take off one that could, if the LM was asked for the chat form."""
         if isinstance(self.adapter, ChatAdapter) and "response_format" not in self.sent:
             _unread[self.whom] += unread
             if self.is_formless:

@@ -14,6 +14,7 @@ from questree import program
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
 from questree.lm.adapters import ReplySchema, patient
+from questree.lm.call import _tell_no_form
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.limits import RunPolicy
 from questree.metrics import metric
@@ -43,8 +44,8 @@ def forget(monkeypatch):
 class Server:
     """Gives the replies in order, the last one for ever, and JSON to who asks for it, unless it refuses to."""
 
-    def __init__(self, *replies, refusal=None):
-        self.replies, self.refusal, self.formats = list(replies), refusal, []
+    def __init__(self, *replies, refusal=None, end="stop"):
+        self.replies, self.refusal, self.end, self.formats = list(replies), refusal, end, []
 
     def __call__(self, path, body):
         wanted = json.loads(body).get("response_format")
@@ -54,24 +55,27 @@ class Server:
             return self.refusal
         reply = JSON if wanted else self.replies.pop(0) if self.replies[1:] else self.replies[0]
         message = {"role": "assistant", "content": reply}
-        return 200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return 200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop" if wanted else self.end}]}
 
 
 @pytest.fixture
 def asked():
     """Ask a server as many questions, one after the other; returns their predictions."""
 
-    def ask(server, *questions, **how):
+    def ask(server, *questions, name="direct", **how):
         with at_fault(server, Schedule([])) as address:
             lm = dspy.LM("openai/small", api_base=f"{address}/v1", api_key="none", cache=False, **how.pop("lm", {}))
             with dspy.context(lm=lm, **{"adapter": None, **how}):
-                return [program("direct")(question=question) for question in questions or ("One?", "Two?")]
+                asked = program(name)
+                return [asked(question=question) for question in questions or ("One?", "Two?")]
 
     return ask
 
 
-def test_an_lm_that_never_keeps_the_form_is_asked_for_json_from_its_third_reply_on(asked, caplog):
-    found = asked(server := Server(PROSE))
+@pytest.mark.parametrize("end", ["stop", "length"])
+def test_an_lm_that_never_keeps_the_form_is_asked_for_json_from_its_third_reply_on(asked, end, caplog):
+    _tell_no_form.cache_clear()
+    found = asked(server := Server(PROSE, end=end))
     assert [(one.answer, one.spent.calls) for one in found] == [("Paris", 3), ("Paris", 1)]
     assert server.formats == [None, None, ["answer"], ["answer"]]
     assert caplog.text.count("openai/small does not keep the form of replies") == 1
@@ -89,12 +93,14 @@ def test_a_server_that_refuses_a_schema_is_not_sent_it_again(asked, refusal):
     [
         ([FORM, PROSE, FORM, PROSE, FORM], {}),  # it keeps the form more often than not
         ([FORM, FORM, PROSE, PROSE, FORM], {}),
+        (["[[ ## final_content ## ]]\nIt is a long"], {"name": "cot", "end": "length"}),  # it needs more room
         ([PROSE], {"adapter": dspy.XMLAdapter(use_json_adapter_fallback=False)}),
         ([PROSE], {"lm": {"response_format": {"type": "text"}}}),
     ],
 )
 def test_a_good_lm_another_adapter_and_a_form_of_ones_own_are_sent_no_schema(asked, replies, how):
-    asked(server := Server(*replies), "One?", "Two?", "Three?", **how)
+    server = Server(*replies, end=how.pop("end", "stop"))
+    asked(server, "One?", "Two?", "Three?", **how)
     assert len(server.formats) >= 5
     assert not any(server.formats)
 
