@@ -77,7 +77,7 @@ def _near(retriever: LinkedRetriever, place: int, drawn: Random) -> list[int]:
     """Return what a search for a sentence of a passage finds: what is on one matter often names no other passage."""
     sentence = drawn.choice(told_in(retriever.words.passages[place]))
     found = retriever.words.batch([sentence], k=2 * _SHOWN)[0]
-    return retriever.links.positions([one.id for one in found if told_in(one)]).tolist()
+    return [int(one) for one in retriever.links.positions([hit.id for hit in found if told_in(hit)])]
 
 
 def write_questions(
