@@ -269,7 +269,7 @@ def cost_of(spent: Spent) -> str:
 
 
 def of_how_many(evaluation: Evaluation, name: str) -> str:
-    """Return over how many questions a score, or a figure of what was found, is, after a space; nothing if all."""
+    """Return `` (n=12)`` for a score, or a figure of what was found, that is over 12 questions; nothing if over all."""
     score = evaluation.scores.get(name)
     count = score.n if score else sum(name in record.retrieval for record in evaluation.records)
     return f" (n={count})" if 0 < count < evaluation.n else ""  # 0: it is of all of them together

@@ -122,7 +122,7 @@ def repeat(
 
 
 def _apart(program: Program, rollout: int) -> Program:
-    """Return the program; its predictors' own LMs reply in this rollout, or the client's cache would repeat itself."""
+    """Return the program, with predictors' own LMs in this rollout: else the cache would give the same replies."""
     if not any(predictor.lm for predictor in program.predictors()):
         return program
     apart = program.deepcopy()

@@ -192,7 +192,8 @@ class _Call:
         if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if scope().is_apart else {"send_stream": self.writing()}  # one text at a time
         failed: BaseException | None = None
-        config = self.asked(stored is not None, settings.get("send_stream", dspy.settings.send_stream) is not None)
+        stream = settings.get("send_stream", dspy.settings.send_stream)
+        config = self.request_options(stored is not None, stream is not None)
         bound_replies(lm, self.predict.config | config)
         try:
             with metered(meter, settings, server=address_of(lm), until=latest_end(seconds := _patience(lm))):
@@ -233,7 +234,7 @@ class _Call:
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 
-    def asked(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
+    def request_options(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
         """Return the options of a request: those of the call without what the server refuses, and ours of its reply."""
         options = {**self.lm.kwargs, **self.predict.config, **self.config}
         sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
@@ -260,7 +261,7 @@ class _Call:
                 _tell_no_form(self.whom[1])
 
     def is_refused(self, error: LMError) -> bool:
-        """Return whether the server refuses, by its name, an option of the last request; further ones are without."""
+        """Return whether the server refuses, by its name, an option of the last request; leave that out of others."""
         refuses = cause_of(error) == "refused" or error.status in (500, 501)
         named = {name for name in self.sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
         named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
@@ -364,7 +365,7 @@ class _Call:
 
 
 def ask_without(lm: dspy.BaseLM, *options: str) -> None:
-    """Send an LM no such option from now on, as its server refuses it: ``temperature``, ``stream``, ``max_tokens``."""
+    """Leave options that its server refuses out of what an LM is sent: ``temperature``, ``stream``, ``max_tokens``."""
     _refused.update((address_of(lm), str(lm.model), option) for option in options)
 
 

@@ -56,7 +56,11 @@ def use_lm_cache(address: str | None = None) -> None:
 
 
 def watch_cache() -> None:
-    """Let DSPy's cache tell whether it has a reply, and use keys of ours for calls; one of the user's keeps its own."""
+    """Let DSPy's cache tell whether it has a reply, and use keys of ours for calls; one of the user's keeps its own.
+
+    DSPy looks for a reply, by a key that it makes, in `dspy.cache` and nowhere else; another cache is set there, as its
+    documentation says.
+    """
     cache = dspy.cache
     if not isinstance(cache, _Watched):
         watched: Any = _ReplyCache if type(cache) is Cache else type("Watched", (_Watched, type(cache)), {})

@@ -65,7 +65,7 @@ def stored_lm(lm: dspy.BaseLM, step: EpisodeStep) -> dspy.LM:
 
 
 class _StoredEngine:
-    """The engine's contract (DSPy 3.4) over one step."""
+    """An engine, as DSPy 3.4 has them, that gives the replies of one step."""
 
     def __init__(self, step: EpisodeStep):
         self.fault = step.fault or Fault(error="LMConfigurationError", message="no further reply is stored")

@@ -136,7 +136,7 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _index_facts(program: Program) -> dict[str, str]:
-    """Return what is known of the program's index, also the name of its folder, by which no run is told apart."""
+    """Return what is known of the program's index, with the name of its folder, which identifies no run."""
     folder = program.retriever.folder if program.retriever is not None else ""
     return retriever_facts(program) | ({"folder": folder} if folder else {})
 

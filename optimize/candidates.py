@@ -75,7 +75,7 @@ class CandidateKeeper(BaseCallback):
             logger.warning("Candidate %d was not kept: %s", candidate.number, error)
 
     def end(self) -> None:
-        """Remove what another attempt kept beyond these candidates: the optimizer has tried all that it will."""
+        """Remove those candidates of an earlier attempt that this one, which has ended, did not try."""
         self.file.write(("DELETE FROM candidates WHERE number >= ?", (len(self.candidates),)))
 
 

@@ -26,7 +26,7 @@ class _Remark(NamedTuple):
     """What went wrong, and with what: texts that stand in the steps which had part in it, all plans, or the content.
 
     Attributes:
-        given: whether only steps that were given the texts had part in it, not those that wrote them.
+        given: whether it is said only of steps that were given the texts, and not of those that wrote them.
     """
 
     text: str

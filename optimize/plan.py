@@ -52,7 +52,7 @@ class Plan:
     register: str | None = None
 
     def claim(self, file: WritableFile) -> None:
-        """Write into a file what the compilation is about; refuse one that is about another."""
+        """Write into a file what the compilation is about; refuse the file of another compilation."""
         facts = json.loads(json.dumps(self.facts()))
         if (there := file.fact("about")) is None:
             file.set_fact("about", {**facts, "versions": versions()})
@@ -148,7 +148,7 @@ def _prompts(program: Program) -> dict[str, list[str]]:
 
 
 def check_asked(optimizer: Optimizer, **parts: Any) -> None:
-    """Check that the optimizer asks the parts that are given for it."""
+    """Raise a `QuestreeError` if a part is given, such as a teacher, that the optimizer does not use."""
     for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.unused):
         others = ", ".join(other for other, kind in OPTIMIZERS.items() if name not in kind.unused)
         raise QuestreeError(f"{optimizer.name} asks no {name}: leave it out, or take one that does: {others}.")

@@ -98,7 +98,7 @@ def _changed(stored: EpisodeStep, begun: EpisodeStep) -> tuple[Why, str]:
 
 
 def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None) -> tuple[Why, str, str]:
-    """Return how a question goes another way: what is asked now, what was asked there, and what before."""
+    """Return why the program asks for something else than it did, who is asked, and both in words."""
     last = before.name if before else None
     reread = before is not None and before.kind == "request" and last in (begun.name, stored.name if stored else None)
     then = f"{stored.kind} {stored.name}" if stored else "nothing"

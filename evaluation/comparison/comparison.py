@@ -147,7 +147,7 @@ def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -
 
 @contextmanager
 def told_of(run: str) -> Iterator[None]:
-    """Put the name of a run before what is said where the budget, or the failures of its questions, end it."""
+    """Put a run's name before the error that ends it: the budget is spent, or too many questions failed."""
     try:
         yield
     except (OutOfBudgetError, GivenUpError) as error:

@@ -31,7 +31,11 @@ def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
 
 
 def told_apart(runs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return names for runs, each given with what it is a part of: that stands before a name that several have."""
+    """Return a name of its own for each run: the folder stands before a name that several have.
+
+    Args:
+        runs: the name of each, and of the folder or capsule that it is in with others.
+    """
     found, names = list(runs), list[str]()
     often = Counter(name for name, _ in found)
     for name, part_of in found:
