@@ -206,7 +206,7 @@ class Question(_Frozen):
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
-        Inputs are ``question`` and ``answer_style``. `from_example` reads it back.
+        Inputs are ``question`` and ``answer_style``.
         """
         import dspy
 

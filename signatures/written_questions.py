@@ -21,7 +21,8 @@ ASKED: dict[QuestionKind, str] = {
     "list": f"all things of one kind that one passage lists, two or more; they may stand {_PATH}",
     "comparison": "which of two things is the earlier, larger, longer … by values that two passages tell, one step for "
     "each; the question names both, and the answer is one of them",
-    "absent": "something that one would expect to find there, and that no passage tells; there is no answer",
+    "absent": "something that one would expect to find there, and that no passage tells; the question takes nothing for "
+    "granted that only they tell (such as a profession, to ask for the employer); there is no answer",
 }
 """How a prompt describes each kind of question."""
 
@@ -40,8 +41,9 @@ class WriteQuestion(dspy.Signature):
     natural sentence about one matter, clear by itself.
 
     It names what the first step starts from, says in plain words what leads on from there, and names no answer of a
-    step that another step starts from. Each step has one answer, not one of several that fit; only the last of a list
-    has more. It need not use all passages, only those that belong together.
+    step that another step starts from: that is what the person does not know, not a usual name that is hidden behind a
+    description. Each step has one answer, not one of several that fit; only the last of a list has more. It need not
+    use all passages, only those that belong together.
 
     Be choosy, there are plenty of passages: where these give only a question that nobody would ask, such as one that
     glues together what has little to do with each other, leave the question empty.
@@ -60,8 +62,8 @@ class HearQuestion(QuestionInputs):
     """Hear the question as somebody who does not know where it comes from. Answer it only if you know the answer."""
 
     odd: str = dspy.OutputField(
-        desc="what is unclear by itself, though not a name that you do not know, and what nobody would want to know or "
-        "say so; empty if nothing"
+        desc="what is unclear by itself or taken for granted, though not a name that you do not know, and what nobody "
+        "would want to know or say so; empty if nothing"
     )
-    well_asked: bool = dspy.OutputField(desc="whether somebody might ask it so")
+    well_asked: bool = dspy.OutputField(desc="whether somebody who wants to know it would ask it in these words")
     remembered: str = dspy.OutputField(desc="the answer alone; empty if you do not know it for certain")

@@ -15,7 +15,7 @@ from questree.service import KeptQuestions
 
 
 def test_questions_are_written_and_their_task_can_be_evaluated(questree, index: Path) -> None:
-    made = questree(f"questions {index} --out own.jsonl --count 6 --list 0 --absent 0").done()
+    made = questree(f"questions {index} --out own.jsonl --count 6 --seed 1 --list 0 --absent 0").done()
     assert "simulated LM" in made.out
     assert "kept" in made.out
     assert "own.dropped.jsonl" in made.out
@@ -28,7 +28,7 @@ def test_questions_are_written_and_their_task_can_be_evaluated(questree, index: 
 
 
 def test_another_lm_checks_the_questions(questree, index: Path) -> None:
-    questree(f"questions {index} --out own.jsonl --count 1 --checked-by openai/other --retries 0").done()
+    questree(f"questions {index} --out own.jsonl --count 1 --checked-by openai/other --retries 0 --give-up-after 100").done()
     rows = [json.loads(line) for line in Path("own.dropped.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {row["checked_by"] for row in rows if "checked_by" in row} == {"openai/other"}
     assert "failed: auth" in {row["dropped"] for row in rows}  # it has no key here; the one that writes needs none

@@ -11,7 +11,7 @@ from tiny_world import SURE
 import questree
 from questree.common.errors import QuestreeError
 from questree.common.manifests import json_hash
-from questree.data import Question
+from questree.data import load_task
 from questree.evaluation.identity import lm_facts
 from questree.lm.guard import ADAPTERS, adapter_named
 from questree.metrics import metric
@@ -77,7 +77,7 @@ def test_dspy_s_embedder_makes_a_retriever_with_a_corpus_and_none_alone():
 def test_a_rehearsal_takes_as_many_calls_with_each_adapter(adapter, mini):
     asked = {}
     # an LM that is always right: what others do hangs on the text of their prompts, and so on the adapter
-    lm = simulated_lm([Question.from_example(one) for one in mini.dev[:3]], SURE, cache=False)
+    lm = simulated_lm(load_task("mini").split("dev")[:3], SURE, cache=False)
     with dspy.context(lm=lm, adapter=adapter_named(adapter)):
         for name in ("searchain", "react"):
             predictions = [questree.program(name, retriever=mini.index)(**one.inputs()) for one in mini.dev[:3]]
