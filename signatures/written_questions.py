@@ -21,8 +21,8 @@ ASKED: dict[QuestionKind, str] = {
     "list": f"all things of one kind that one passage lists, two or more; they may stand {_PATH}",
     "comparison": "which of two things is the earlier, larger, longer … by values that two passages tell, one step for "
     "each; the question names both, and the answer is one of them",
-    "absent": "something that one would expect to find there, and that no passage tells; the question takes nothing for "
-    "granted that only they tell (such as a profession, to ask for the employer); there is no answer",
+    "absent": "something that one would expect to find there, and that no passage tells; the question takes nothing "
+    "for granted that only they tell (such as a profession, to ask for the employer); there is no answer",
 }
 """How a prompt describes each kind of question."""
 
