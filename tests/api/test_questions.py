@@ -1,6 +1,7 @@
 """questree questions and questree check."""
 
 import json
+from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,16 +16,20 @@ from questree.service import KeptQuestions
 
 
 def test_questions_are_written_and_their_task_can_be_evaluated(questree, index: Path) -> None:
-    made = questree(f"questions {index} --out own.jsonl --count 5 --seed 2 --list 0 --absent 0").done()
+    made = questree(f"questions {index} --out own.jsonl --count 3 --list 0 --absent 0").done()
     assert "simulated LM" in made.out
-    assert "kept" in made.out
     assert "own.dropped.jsonl" in made.out
-    assert "a program finds other answers " in made.out  # they are counted together, whichever they are
-    assert "other answers (" not in made.out
-    rows = [json.loads(line) for line in Path("own.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 5
+    rows, dropped = (
+        [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+        for name in ("own.jsonl", "own.dropped.jsonl")
+    )
+    assert 1 <= len(rows) <= 3
+    counted = Counter(row["dropped"].partition(" (")[0] for row in dropped)  # together, whatever else was found
+    assert counted
+    for told in [f"kept {len(rows)}", *(f"{reason} {count}" for reason, count in counted.items())]:
+        assert told in " ".join(made.out.split())
     scored = questree(f"evaluate evidence-chain --task own.jsonl --split train,dev,test --retriever {index} --json")
-    assert scored.json()["n"] == 5
+    assert scored.json()["n"] == len(rows)
 
 
 def test_another_lm_checks_the_questions(questree, index: Path) -> None:
