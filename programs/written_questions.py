@@ -16,14 +16,14 @@ from ..common.sentences import sentences
 from ..common.text import neutralise
 from ..data.task import Question, Split
 from ..lm.call import call
-from ..metrics import all_stand_in, cover_exact_match, metric, stands_in
+from ..metrics import all_stand_in, cover_exact_match, metric, normalise, stands_in
 from ..metrics.quotes import quoted_sentences
 from ..retrieval import Passage, Retriever
 from ..retrieval.linked.chains import told_in
 from ..signatures import AnswerStyle
 from ..signatures.knowledge import DraftAnswer
 from ..signatures.written_questions import ASKED, HearQuestion, QuestionKind, WriteQuestion, WrittenStep
-from .answer import settle_answer
+from .answer import answer_items, settle_answer
 from .evidence_chain import EvidenceChain
 from .modules.step_module import StepModule
 from .program import Program, answered
@@ -147,6 +147,9 @@ class QuestionChecks(StepModule):
         style: AnswerStyle = "short" if written.kind == "comparison" else "list"
         found = self.finder.reason(ReasoningTree(question=asked.question), style)
         settle_answer(found, style, "unsure")
+        parts = {normalise(part) for answer in asked.answers for part in answer_items(answer)}  # of "salt and pepper"
+        if found.answers and {*map(normalise, found.answers)} == parts:
+            return ""
         if not all(cover_exact_match(one, asked.answers) for one in found.answers):
             return f"a program finds other answers ({'; '.join(found.answers[:5])})"
         return "" if _is_right(asked, found.answer) else "no program finds the answer"

@@ -162,6 +162,15 @@ def test_a_call_finds_a_fault_and_is_the_last_one(written, replies: list[Any], f
     assert written(wrote(DESIGNER, BORN), *replies)[1] == fault
 
 
+def test_an_answer_of_two_words_over_and_is_one_answer(written) -> None:
+    salt = Passage(id="4", title="Kitchen", text="The soup of Lindau is made with salt and pepper.")
+    asked = "What is the soup of Lindau made with?"
+    step = {"question": asked, "answer": "salt and pepper", "passage": 1, "quote": "made with salt and pepper"}
+    reply = wrote(step, question=asked, answers=("salt and pepper",))
+    replies = reply, NOT_KNOWN, read("salt and pepper"), found("salt; pepper")
+    assert written(*replies, kind="single", passages=(salt,))[1] == ""
+
+
 @pytest.mark.parametrize(("answer", "fault"), [("", ""), ("Port Elin", "a program finds other answers (Port Elin)")])
 def test_what_the_corpus_does_not_tell_is_kept_if_a_program_says_so(written, answer: str, fault: str) -> None:
     open_step = {"question": "Where did #1 study?", "passage": 2}
