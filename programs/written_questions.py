@@ -150,8 +150,13 @@ class QuestionChecks(StepModule):
         parts = {normalise(part) for answer in asked.answers for part in answer_items(answer)}  # of "salt and pepper"
         if found.answers and {*map(normalise, found.answers)} == parts:
             return ""
-        if not all(cover_exact_match(one, asked.answers) for one in found.answers):
-            return f"a program finds other answers ({'; '.join(found.answers[:5])})"
+        guessed = answer_items(found.nearest) if written.kind == "absent" else []
+        others = [
+            *found.answers,
+            *(one for one in guessed if any(stands_in(read.text, one) for read in found.passages)),
+        ]
+        if not all(cover_exact_match(one, asked.answers) for one in others):
+            return f"a program finds other answers ({'; '.join(others[:5])})"
         return "" if _is_right(asked, found.answer) else "no program finds the answer"
 
     def tell(self, asked: dspy.Example, passages: list[Passage]) -> bool:

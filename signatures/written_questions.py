@@ -61,9 +61,10 @@ class WriteQuestion(dspy.Signature):
 class HearQuestion(QuestionInputs):
     """Hear the question as somebody who does not know where it comes from. Answer it only if you know the answer."""
 
+    asker: str = dspy.OutputField(desc="who would want to know this, and what for")
     odd: str = dspy.OutputField(
         desc="what is unclear by itself or taken for granted, though not a name that you do not know, and what nobody "
         "would want to know or say so; empty if nothing"
     )
-    well_asked: bool = dspy.OutputField(desc="whether somebody who wants to know it would ask it in these words")
+    well_asked: bool = dspy.OutputField(desc="whether that person would ask it in these words")
     remembered: str = dspy.OutputField(desc="the answer alone; empty if you do not know it for certain")

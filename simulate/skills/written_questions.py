@@ -28,7 +28,7 @@ def write_question(asked: Asked) -> Values:
 
 def hear_question(asked: Asked) -> Values:
     """Find nothing odd in the question, and answer it if the mind believes to know the answer."""
-    return {"odd": "", "well_asked": True, "remembered": asked.mind.believes(asked.words)}
+    return {"asker": "", "odd": "", "well_asked": True, "remembered": asked.mind.believes(asked.words)}
 
 
 def _unanswerable(shown: list[tuple[str, str]]) -> Values:

@@ -139,8 +139,8 @@ def test_a_question_in_the_words_of_another_one_is_dropped(linked, answering, tm
         if asked.wants == "steps":
             step = {"question": "Which stamp is it?", "passage": 1}
             return {"steps": [step], "written_question": step["question"], "answers": []}
-        if asked.wants == "odd":
-            return {"odd": "", "well_asked": True, "remembered": ""}
+        if asked.wants == "asker":
+            return {"asker": "", "odd": "", "well_asked": True, "remembered": ""}
         return {"evidence": [], "comparison": [], "searches": [], "answer": "", "sure": "True"}
 
     answering(reply)

@@ -23,7 +23,7 @@ DESIGNER = {
 }
 BORN = {"question": "Where was #1 born?", "answer": "Lindau", "passage": 2, "quote": "She was born in Lindau"}
 WORDS = "Where was the designer of the crane of Port Elin born?"
-NOT_KNOWN = {"odd": "", "well_asked": "True", "remembered": ""}
+NOT_KNOWN = {"asker": "a visitor", "odd": "", "well_asked": "True", "remembered": ""}
 UNPROVEN = "a quote is not in its passage, or does not tell the answer"
 
 
@@ -176,6 +176,16 @@ def test_what_the_corpus_does_not_tell_is_kept_if_a_program_says_so(written, ans
     open_step = {"question": "Where did #1 study?", "passage": 2}
     row, found_fault = written(wrote(DESIGNER, open_step, answers=()), NOT_KNOWN, found(answer), kind="absent")
     assert (found_fault, row["answers"], row["steps"][1]["answer"]) == (fault, [], None)
+
+
+@pytest.mark.parametrize(("guess", "fault"), [("text of D", "a program finds other answers (text of D)"), ("Ulm", "")])
+def test_a_guess_that_a_passage_holds_is_near_enough_to_an_answer(scripted, guess: str, fault: str) -> None:
+    asked = "Where did Marta Holm study?"
+    step = {"question": asked, "passage": 1}
+    scripted(wrote(step, question=asked, answers=()), NOT_KNOWN, {**found(guess), "sure": "False"})
+    writing, chain = QuestionWriting(TableRetriever({asked: "D"})), Chain((HOLM,), "absent", "train")
+    writing.chains = {chain.title: chain}
+    assert writing(question=chain.title).fault == fault
 
 
 def test_a_comparison_names_both_and_is_answered_by_one(written) -> None:
