@@ -151,10 +151,8 @@ class QuestionChecks(StepModule):
         if found.answers and {*map(normalise, found.answers)} == parts:
             return ""
         guessed = answer_items(found.nearest) if written.kind == "absent" else []
-        others = [
-            *found.answers,
-            *(one for one in guessed if any(stands_in(read.text, one) for read in found.passages)),
-        ]
+        held = [one for one in guessed if any(stands_in(read.text, one) for read in found.passages)]
+        others = [*found.answers, *held]
         if not all(cover_exact_match(one, asked.answers) for one in others):
             return f"a program finds other answers ({'; '.join(others[:5])})"
         return "" if _is_right(asked, found.answer) else "no program finds the answer"
