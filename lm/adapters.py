@@ -64,8 +64,7 @@ def patient(adapter: dspy.Adapter) -> dspy.Adapter:
 def prompt_of(adapter: dspy.Adapter, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a prompt; an adapter of ours keeps them, until DSPy asks it for the same."""
     if not isinstance(adapter, _Patient):
-        theirs: list[dict[str, Any]] = adapter.format(signature, demos, inputs)
-        return theirs
+        return list(adapter.format(signature, demos, inputs))
     adapter.written = signature, adapter.write(signature, demos, inputs)
     return adapter.written[1]
 
@@ -99,8 +98,7 @@ class _Patient:
 
     def write(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the messages of a prompt, made anew."""
-        messages: list[dict[str, Any]] = _format(self, signature, demos, inputs)
-        return messages
+        return list(_format(self, signature, demos, inputs))
 
     def format_system_message(self, signature: Any) -> str:
         """Return the system message of a signature, which is made of nothing else."""
@@ -113,8 +111,7 @@ class _Patient:
     def _call_postprocess(self, *given: Any) -> list[dict[str, Any]]:
         """Return the fields of the outputs of an LM; a server may have taken a whole reply for thoughts."""
         processed, original, outputs, *options = given
-        read: list[dict[str, Any]] = _postprocess(self, processed, original, map(_with_text, outputs), *options)
-        return read
+        return list(_postprocess(self, processed, original, map(_with_text, outputs), *options))
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         """Return the fields of a reply.
@@ -122,14 +119,14 @@ class _Patient:
         Raises:
             AdapterParseError: if there is no such reply, or not all of its fields.
         """
-        try:
-            said = self.said(signature, without_thoughts(completion, signature.output_fields))
-            wanted = [(name, info.annotation) for name, info in signature.output_fields.items() if name in said]
+        try:  # DSPy makes a new dict of the fields each time
+            said = self.said(signature, without_thoughts(completion, outputs := signature.output_fields))
+            wanted = [(name, info.annotation) for name, info in outputs.items() if name in said]
             read = {name: _read(said[name], kind) for name, kind in wanted}
         except ValueError as error:
             raise AdapterParseError(self.theirs.__name__, signature, completion, str(error)) from error
         fields: dict[str, Any] = apply_output_field_defaults(signature, read)
-        if fields.keys() != signature.output_fields.keys():
+        if fields.keys() != outputs.keys():
             raise AdapterParseError(self.theirs.__name__, signature, completion, parsed_result=fields)
         return fields
 

@@ -355,7 +355,7 @@ class _Call:
         fields = self.predict.signature.input_fields
         defaults = {name: one.default for name, one in fields.items() if one.default is not PydanticUndefined}
         inputs = guarded(defaults | self.inputs, self.predict.signature, self.adapter)
-        demos = shown_demonstrations(self.predict, self.adapter)
+        demos = shown_demonstrations(self.predict, self.adapter) if self.predict.demos else []
         return inputs, demos, prompt_of(self.adapter, self.predict.signature, demos, inputs)
 
     def described(self, messages: list[dict[str, Any]]) -> dict[str, Any]:

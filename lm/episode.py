@@ -92,7 +92,7 @@ class EpisodeStep(_Part):
         return json_hash([self.kind, self.name, self.request])[:16]
 
 
-_NOTHING = Spent()
+_STEP = EpisodeStep(place=(), kind="request", name="", request={})
 
 
 @dataclass
@@ -175,7 +175,7 @@ def is_replayed() -> bool:
 def begin_step(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
     """Return a new step without its outcome and, in a replay, the stored one; else None."""
     # neither checked again nor given a copy of each default, which takes long
-    begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request, spent=_NOTHING)
+    begun = _STEP.model_copy(update={"place": next_place(), "kind": kind, "name": name, "request": request})
     source: Source | None = scope().source
     return begun, None if source is None else source.take(begun)
 

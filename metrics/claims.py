@@ -111,6 +111,7 @@ def _letter_as_ascii(letter: str) -> str:
     return letter if letter.isascii() or not letter.isalpha() else "A" if letter.isupper() else "a"
 
 
+@lru_cache(maxsize=512)  # precision and recall look at the same marks
 def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
     """Return whether a passage holds what a fragment says, by a rule that needs no LM.
 

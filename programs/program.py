@@ -260,6 +260,10 @@ class Program(dspy.Module):
         step, _, predictor = path.rpartition(".")
         error.add_where(program=self.name, step=step, predictor=predictor)
 
+    def named_parameters(self) -> list[tuple[str, Any]]:
+        """Return the predictors with their names, as DSPy does, but without a look at each LM call of the history."""
+        return [*super(Program, copy.copy(self)).named_parameters()]  # a copy has no history
+
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """Load a state as DSPy does, and keep the names of the signatures, which it forgets."""
         names = signature_names(self)
@@ -268,8 +272,7 @@ class Program(dspy.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
         """Return a copy with demonstrations of its own. Teleprompters copy programs often; no index or LM is copied."""
-        lms = (predictor.lm for predictor in self.predictors())
-        for shared in (self.retriever, self.reader, self.duplicates, *lms):
+        for shared in (self.retriever, self.reader, self.duplicates, *(one.lm for one in self.predictors())):
             if shared is not None and not isinstance(shared, dspy.Module):
                 memo[id(shared)] = shared
         clone = type(self).__new__(type(self))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,7 @@ def _best(likeness: Sequence[float], threshold: float) -> int | None:
     return place if place is not None and likeness[place] >= threshold else None
 
 
+@lru_cache(maxsize=512)  # each query of a chain is compared with all before it
 def _words(text: str) -> str:
     plain: str = _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold().translate(_DASHES))
     return plain.strip()

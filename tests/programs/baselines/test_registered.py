@@ -91,6 +91,14 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
     assert not {id(p) for p in copy.predictors()} & {id(p) for p in before.predictors()}
 
 
+def test_predictors_are_not_looked_for_in_the_history_which_grows_with_each_lm_call():
+    asked = built("searchain")
+    known = [name for name, _ in asked.named_predictors()]
+    asked.history.append(dspy.Predict("question -> answer"))
+    assert [name for name, _ in asked.named_predictors()] == known
+    assert len(asked.history) == 1
+
+
 ASKS, ENDS = {"follow_up": "Where?"}, {"follow_up": None}
 UNKNOWN, KNOWN = ({"query_answer": answer, "references": []} for answer in (None, "Prague"))
 WRITES = {"continuation": "In", "search": "q", "answer": None}
