@@ -51,16 +51,16 @@ class Mark(NamedTuple):
 
 def reference_marks(content: str) -> list[Mark]:
     """Return every reference mark of a text, in order."""
-    ends, told = list[int](), sentences(content)
+    ends, told, marks = list[int](), sentences(content), list[Mark]()
     for one in told:
         ends.append(content.index(one, ends[-1] if ends else 0) + len(one))
-    return [
-        Mark(
-            int(found[1]), *found.span(), fragment, _MARK.sub("", told[min(bisect(ends, found.start()), len(told) - 1)])
-        )
-        for run, fragment in _marked(content)
-        for found in _MARK.finditer(content, run.start(), run.end())
-    ]
+    for run, fragment in _marked(content):
+        before = content[: run.start()].rstrip()  # where a mark behind the full stop belongs
+        place = len(before) - 1 if before.endswith(fragment) else run.start()
+        sentence = _MARK.sub("", told[min(bisect(ends, place), len(told) - 1)])
+        found = _MARK.finditer(content, run.start(), run.end())
+        marks += [Mark(int(one[1]), *one.span(), fragment, sentence) for one in found]
+    return marks
 
 
 def marked_fragments(content: str) -> list[tuple[str, list[int]]]:

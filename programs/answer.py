@@ -14,7 +14,7 @@ from ..common.sentences import sentences, without_item_mark
 from ..common.text import stated, unquoted
 from ..lm.failure import Failure
 from ..lm.spent import Spent
-from ..metrics import by_value, normalise, stands_in, telling_sentence
+from ..metrics import by_value, marks_before_stops, normalise, stands_in, telling_sentence
 from ..metrics.answer_scores import MARKS
 from ..metrics.claims import items
 from ..retrieval import Passage
@@ -127,7 +127,7 @@ def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abs
     answers = [one for one in answers if one not in gone]
     answer = "; ".join(answers)
     if gone and not answers:
-        content = " ".join(one for one in sentences(content) if MARKS.search(one))
+        content = " ".join(one for one in sentences(marks_before_stops(content)) if MARKS.search(one))
     elif several:
         content = content.replace(whole, answer)
         for begins, named in (("Others fit as well", others), ("Not in a passage", unheld)):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from ..common.sentences import sentences
-from ..metrics import contains, f1
+from ..metrics import contains, f1, marks_before_stops
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
 from .answer import answer_items
@@ -58,7 +58,7 @@ def united(pieces: Sequence[Evidence]) -> Evidence:
     number, facts = numbers_of(passages), list[str]()
     for piece in pieces:
         own = dict(enumerate((number[passage.id] for passage in piece.passages), start=1))
-        facts += sentences(renumbered(piece.analysis, own))
+        facts += sentences(marks_before_stops(renumbered(piece.analysis, own)))
     told = [item for piece in pieces for item in answer_items(piece.answer)]
     return Evidence(
         analysis=" ".join(dict.fromkeys(facts)),

@@ -181,3 +181,17 @@ def test_a_mark_that_ends_a_name_alone_is_shown_with_what_its_sentence_says_of_i
     assert named.sentence == "Allen Loy  and Jo Roe, who sails , are coopers."
     assert named.shown(passage, "Allen Loy") == ["Allen Loy is one of the coopers."]
     assert other.shown(passage, "Allen Loy") == ["A friend sails."]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The hobby of Ann Lee is tea. [1]. So the answer is tea.",
+        "She is old. The hobby of Ann Lee is tea.[1][2]",
+        "The hobby of Ann Lee is tea [1].",
+        "[1] The hobby of Ann Lee is tea. [2] She is old.",
+    ],
+)
+def test_a_mark_behind_the_full_stop_shows_what_supports_the_sentence_before(content):
+    passage = "The mother of Ann Lee is Bo Ek. The hobby of Ann Lee is tea. The wife of Bo Ek is Jo Roe."
+    assert reference_marks(content)[0].shown(passage, "Ann Lee") == ["The hobby of Ann Lee is tea."]

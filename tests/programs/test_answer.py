@@ -12,6 +12,7 @@ from questree.pages.asked_question import ShownAnswer
 from questree.programs import Program, ReasoningTree, answered
 from questree.programs.answer import Answered, answer_items, as_fields
 from questree.programs.basis import standing_of
+from questree.programs.evidence import Evidence, united
 from questree.retrieval import Passage
 
 ADA = Passage(id="1", title="Ada Hale", text="The friends of Ada Hale are Jo Rey and Mo Tan.")
@@ -141,6 +142,19 @@ def test_an_answer_that_is_left_out_is_told_as_what_came_nearest_and_not_as_the_
     assert told in prediction._repr_html_()
     page = ShownAnswer.of_prediction(prediction, simulated=False)
     assert page.told == f"{prediction.final_content} {told}"
+
+
+def test_a_mark_behind_the_full_stop_keeps_its_sentence_where_the_answer_is_left_out():
+    content = "Ada Hale is a friend of Jo Rey. [1] So the answer is: Al Ek."
+    prediction = Told("Al Ek", content, abstain="unsupported")(question="Who?")
+    assert prediction.final_content == "Ada Hale is a friend of Jo Rey[1]."
+
+
+def test_facts_of_several_paths_stand_once_with_their_marks_also_behind_the_full_stop():
+    ada = Evidence(analysis="Ada Hale sails. [1]\nJo Rey is her friend. [1]", answer="Jo Rey", passages=(ADA,))
+    both = Evidence(analysis="Ada Hale sails. [2]\nTobago is large. [1]", answer="Mo Tan", passages=(TOBAGO, ADA))
+    told = united([ada, both])
+    assert told.analysis == "Ada Hale sails[1]. Jo Rey is her friend[1]. Tobago is large[2]."
 
 
 def test_an_answer_that_was_kept_before_there_were_items_has_one():
