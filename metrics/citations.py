@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..common.sentences import sentences, without_item_mark
 from .claims import all_stand_in, claim_terms, items, stands_in, supporting_sentences, supports_fragment
+from .values import by_value
 
 _MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
 _MARKS = re.compile(r"\[\d{1,9}\](?:(?:[\s,;.!?]|\band\b)*\[\d{1,9}\])*")
@@ -18,6 +19,7 @@ _SOURCE = re.compile(
     r"(?:(?:according to|as|in|from|by)\b\s*)?(?:the )?(?:passages?|paragraphs?|sources?|documents?|texts?|notes?)?",
     re.IGNORECASE,
 )
+_SHORT = 3  # letters of a word that says little: is, the, was
 _GOES_ON = re.compile(r"\s+[a-z]")
 _CONCLUDES = re.compile(  # or tells that nothing tells it
     r"(?:so|thus|hence|therefore|that is|a guess|others fit as well|no(?:ne of the)? (?:passages?|texts?|sources?))\b"
@@ -45,7 +47,9 @@ class Mark(NamedTuple):
     def shown(self, passage: str, title: str) -> list[str]:
         """Return the sentences of its passage that support its fragment; if that only names the title, its sentence."""
         terms = claim_terms(self.fragment)
-        only_named = bool(terms) and all(stands_in(title, term) for term in terms)
+        said, named, held = ({*by_value(text).split()} for text in (self.fragment, title, passage))
+        own = {word for word in said - named if len(word) > _SHORT}
+        only_named = bool(terms) and all(stands_in(title, term) for term in terms) and not (own and own <= held)
         return supporting_sentences(self.sentence if only_named else self.fragment, passage, title)
 
 

@@ -195,3 +195,9 @@ def test_a_mark_that_ends_a_name_alone_is_shown_with_what_its_sentence_says_of_i
 def test_a_mark_behind_the_full_stop_shows_what_supports_the_sentence_before(content):
     passage = "The mother of Ann Lee is Bo Ek. The hobby of Ann Lee is tea. The wife of Bo Ek is Jo Roe."
     assert reference_marks(content)[0].shown(passage, "Ann Lee") == ["The hobby of Ann Lee is tea."]
+
+
+def test_a_fragment_that_says_something_of_the_title_shows_what_says_it_and_not_what_its_sentence_goes_on_to_say():
+    passage = "The friends of Ann Lee are Bo Ek and Jo Roe. The occupation of Ann Lee is forces officer."
+    told = reference_marks("Ann Lee is the forces officer [1], and her friends are Bo Ek and Jo Roe [1].")
+    assert [one.shown(passage, "Ann Lee") for one in told] == [[passage[45:]], [passage[:44]]]
