@@ -1,4 +1,4 @@
-"""The reader that settings name: passages that do not answer, and a threshold that is stored."""
+"""The threshold of the reader that settings name: chosen on questions, and stored with the reader."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -50,11 +50,15 @@ class QuestionShares(BaseModel):
 
 
 def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> Iterator[Chain]:
-    """Yield chains of different passages, in an order that follows from the seed; no passage is in two splits."""
+    """Yield chains of different passages, in an order that follows from the seed; no passage is in two splits.
+
+    Each passage begins a chain up to three times. The first time, the others must be linked to it; after that, passages
+    on the same matter do where no link goes on.
+    """
     drawn, links, passages = Random(seed), retriever.links, retriever.words.passages
     owner, counts, seen = dict[int, Split](), Counter[Split](), set[tuple[int, ...]]()
     order = np.random.default_rng(seed).permutation(len(passages)).tolist()
-    for number, start in enumerate([*order, *order, *order]):
+    for unlinked, start in product((False, True, True), order):  # links come first
         kind, length = shares.draw(drawn)
         places = draw_chain(passages, links, start, length, drawn, siblings=kind == "comparison")
         owners = {owner[place] for place in places if place in owner}
@@ -63,8 +67,7 @@ def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> 
         split = owners.pop() if owners else min(_SHARES, key=lambda one: (counts[one] + 1) / _SHARES[one])
         near = _near(retriever, places[-1], drawn) if kind in _SEVERAL else []
         near = [one for one in near if one not in places and owner.get(one, split) == split][: _SHOWN - len(places)]
-        needed = min(length, 2)  # of passages without a link, those on one matter do, once all starts were tried
-        if len(places) + (len(near) if number >= len(order) else 0) < needed:
+        if len(places) + len(near) * unlinked < min(length, 2):
             continue
         seen.add(name)
         owner |= dict.fromkeys([*places, *near], split)

@@ -267,7 +267,6 @@ class _Loop:
         self.examples, self.metrics, self.judges = examples, metrics, judges_among(metrics)
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
         self.policy, self.kept, self.account = policy, kept, account
-        self.has_budget = bool(policy.max_calls or policy.max_tokens or policy.max_cost)
         self.records = _stored_answers(kept, examples, metrics) if kept else {}
         earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
@@ -382,7 +381,7 @@ class _Loop:
     def check_budget(self) -> None:
         """Stop if there is something left to ask, of the program or of a judge, and nothing left to spend."""
         last = self.todo[-1] if self.todo else None
-        if not self.has_budget or last is None or (isinstance(last, Record) and not self.asks_judge(last)):
+        if last is None or (isinstance(last, Record) and not self.asks_judge(last)):
             return
         spent = self.account.total
         over = self.policy.over_budget(spent)

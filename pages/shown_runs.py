@@ -93,8 +93,14 @@ class ShownRuns:
         name_of = _names([run for _, run in stored.values()])
         self.runs = {
             name: ShownRun(
-                *(file, run.number, name, run.simulated, *_parts(run), run.identity, _rows(run, name_of)),
-                self_written=any(record.self_written for record in run.records),
+                file,
+                run.number,
+                name,
+                run.simulated,
+                *_parts(run),
+                run.identity,
+                _rows(run, name_of),
+                any(record.self_written for record in run.records),
             )
             for name, (file, run) in stored.items()
         }
