@@ -36,6 +36,7 @@ class Mark(NamedTuple):
         start, end: where ``[number]`` stands in the text.
         fragment: the words that it ends.
         sentence: in which it stands, without marks.
+        before: the sentence before that one, without marks.
     """
 
     number: int
@@ -43,14 +44,26 @@ class Mark(NamedTuple):
     end: int
     fragment: str
     sentence: str
+    before: str
 
     def shown(self, passage: str, title: str) -> list[str]:
-        """Return the sentences of its passage that support its fragment; if that only names the title, its sentence."""
-        terms = claim_terms(self.fragment)
-        said, named, held = ({*by_value(text).split()} for text in (self.fragment, title, passage))
-        own = {word for word in said - named if len(word) > _SHORT}
-        only_named = bool(terms) and all(stands_in(title, term) for term in terms) and not (own and own <= held)
-        return supporting_sentences(self.sentence if only_named else self.fragment, passage, title)
+        """Return the sentences of its passage that hold what its fragment says of the title; none if none does.
+
+        A fragment that ends with its name ("the text on Ann") is taken with its sentence; one that says nothing else
+        ("Ann is one, too"), with the sentence before as well, if need be.
+        """
+        held, named = {*by_value(passage).split()}, {*by_value(title).split()}
+        own, names = _beyond(self.fragment, named)
+        texts = [self.fragment]
+        if not own and not names:
+            texts = [self.sentence, f"{self.before} {self.sentence}"]
+        elif not names and not own <= held and {*by_value(self.fragment).split()[-1:]} & named:
+            texts = [self.sentence]
+        for text in texts:
+            own, names = _beyond(text, named)
+            if own & held or any(stands_in(passage, name) for name in names):
+                return supporting_sentences(text, passage, title)
+        return []
 
 
 def reference_marks(content: str) -> list[Mark]:
@@ -61,9 +74,10 @@ def reference_marks(content: str) -> list[Mark]:
     for run, fragment in _marked(content):
         before = content[: run.start()].rstrip()  # where a mark behind the full stop belongs
         place = len(before) - 1 if before.endswith(fragment) else run.start()
-        sentence = _MARK.sub("", told[min(bisect(ends, place), len(told) - 1)])
+        at = min(bisect(ends, place), len(told) - 1)
+        around = [_MARK.sub("", one) for one in (told[at], told[at - 1] if at else "")]
         found = _MARK.finditer(content, run.start(), run.end())
-        marks += [Mark(int(one[1]), *one.span(), fragment, sentence) for one in found]
+        marks += [Mark(int(one[1]), *one.span(), fragment, *around) for one in found]
     return marks
 
 
@@ -118,6 +132,12 @@ def _judged(content: str, references: Sequence[str], question: str) -> Iterator[
         for number in numbers:
             cited = references[number - 1] if 1 <= number <= len(references) else None
             yield cited is not None and supports_fragment(fragment, cited, question)
+
+
+def _beyond(text: str, named: set[str]) -> tuple[set[str], list[str]]:
+    """Return the longer words, and the names, numbers and dates, of a text beyond the words of a title."""
+    words = {word for word in by_value(text).split() if len(word) > _SHORT} - named
+    return words, [name for name in claim_terms(text) if not {*by_value(name).split()} <= named]
 
 
 def _share(right: Iterable[bool]) -> float | None:

@@ -16,6 +16,7 @@ from ..lm.failure import Failure
 from ..lm.spent import Spent
 from ..metrics import by_value, marks_before_stops, normalise, stands_in, telling_sentence
 from ..metrics.answer_scores import MARKS
+from ..metrics.citations import reference_marks
 from ..metrics.claims import items
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
@@ -139,15 +140,15 @@ def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abs
     for name, value in (told | {"answer": answer, "rests_on": rests_on if answers else None}).items():
         said[name] = value
     if answer_style == "list":
-        grow_items(said.tree, answers, said.references)
+        grow_items(said.tree, answers, said.final_content, said.references)
 
 
-def grow_items(tree: ReasoningTree, answers: Sequence[str], references: Sequence[Passage]) -> None:
+def grow_items(tree: ReasoningTree, answers: Sequence[str], content: str, references: Sequence[Passage]) -> None:
     """Add a node for each item that a passage holds and no node has alone: below its passage, or at the path's end."""
     known = {by_value(node.answer or "") for node in tree.nodes}
     for item in (one for one in answers if by_value(one) not in known):
-        holding = (one for one in references if stands_in(f"{one.title} {one.text}", item))
-        if (passage := next(holding, None)) is None:
+        passage, support = _source_of(item, tree.question, content, references)
+        if passage is None:
             continue
         read = [node for node in tree.nodes if node.passage and node.passage.id == passage.id]
         ends = any(node.ended for node in tree.nodes)
@@ -157,6 +158,22 @@ def grow_items(tree: ReasoningTree, answers: Sequence[str], references: Sequence
             answer=item,
             source="completed",
             passage=passage,
-            support=telling_sentence(tree.question, item, passage.title, passage.text),
+            support=support,
             ended="accepted" if ends else None,
         )
+
+
+def _source_of(
+    item: str, question: str, content: str, references: Sequence[Passage]
+) -> tuple[Passage | None, str | None]:
+    """Return the passage that holds an item, and the sentence: of the last mark at it, else the first that does."""
+    for mark in reversed(reference_marks(content)):
+        if stands_in(mark.fragment, item) and 0 < mark.number <= len(references):
+            passage = references[mark.number - 1]
+            support = " ".join(mark.shown(passage.text, passage.title))
+            if stands_in(support, item):
+                return passage, support
+    for passage in references:
+        if stands_in(f"{passage.title} {passage.text}", item):
+            return passage, telling_sentence(question, item, passage.title, passage.text)
+    return None, None

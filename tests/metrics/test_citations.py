@@ -184,6 +184,22 @@ def test_a_mark_that_ends_a_name_alone_is_shown_with_what_its_sentence_says_of_i
 
 
 @pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("Cy Moor is a cooper [2]. Ann Lee is one, too [1], but old.", ["The occupation of Ann Lee is cooper."]),
+        ("The texts on Ann Lee [1] and Jo Roe [2] name no friends.", ["The friends of Ann Lee are Bo Ek and Jo Roe."]),
+        ("Her friends are Ann Lee and Bo Ek [2], who are all women [1].", []),
+        ("Cy Moor is a cooper [2]. Ann Lee is a woman [1].", []),
+        ("Cy Moor is a cooper [2]. It is so [1].", ["The occupation of Ann Lee is cooper."]),
+    ],
+)
+def test_a_passage_is_shown_with_a_sentence_that_holds_what_is_marked_or_with_none(content, told):
+    passage = "The friends of Ann Lee are Bo Ek and Jo Roe. Ann Lee is female. The occupation of Ann Lee is cooper."
+    (mark,) = [one for one in reference_marks(content) if one.number == 1]
+    assert mark.shown(passage, "Ann Lee") == told
+
+
+@pytest.mark.parametrize(
     "content",
     [
         "The hobby of Ann Lee is tea. [1]. So the answer is tea.",

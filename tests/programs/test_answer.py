@@ -168,6 +168,22 @@ def test_each_item_that_a_passage_holds_has_a_node_of_its_own():
     assert [len(Told("Jo Rey", "Jo Rey [1].")("Who?", style).tree.nodes) for style in ("short", "list")] == [1, 2]
 
 
+def test_the_node_of_an_item_shows_the_passage_that_is_cited_at_it_and_what_that_tells_of_it():
+    father = Passage(id="al", title="Al Rey", text="The son of Al Rey is Jo Rey.", score=1)
+    mother = Passage(
+        id="jo", title="Jo Rey", text="The friend of Jo Rey is Di Ott. The mother of Jo Rey is Ann Rey.", score=1
+    )
+
+    class Cites(Told):
+        def reason(self, tree: ReasoningTree, answer_style):
+            return answered(
+                tree, "Jo Rey", "Ann Rey is the wife of Al Rey [1], and the mother of Jo Rey [2].", [father, mother]
+            )
+
+    node = Cites("")("Who is the friend of Di Ott?", "list").tree.nodes[-1]
+    assert (node.answer, node.passage, node.support) == ("Jo Rey", mother, "The mother of Jo Rey is Ann Rey.")
+
+
 def test_the_node_of_an_item_stands_below_the_passage_that_was_kept():
     class Keeps(Told):
         def reason(self, tree: ReasoningTree, answer_style):
