@@ -1,8 +1,8 @@
 """Bare `dspy.Predict` over recorded calls, in a process that never imported Questree; `overhead.py` starts it.
 
-    python benchmarks/bare_predict.py CALLS 64 8
+    python benchmarks/bare_predict.py CALLS 64
 
-Prints, as JSON, what each of the runs took.
+For each line that it reads it makes all calls once, and prints, as JSON, what they took.
 """
 
 import gc
@@ -52,16 +52,12 @@ def use(engine: MadeBeforehand) -> None:
     dspy.configure(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False))
 
 
-def measured(engine: MadeBeforehand, runs: int, run: Callable[[], Any]) -> list[list[float]]:
-    """Return of each run: LM calls, seconds by the clock, seconds of the processor."""
-    gc.collect()
-    gc.freeze()
-    engine.seconds, runs_took = SECONDS, []
-    for _ in range(runs):
-        before, clock, processor = engine.calls, time.perf_counter(), time.process_time()
-        run()
-        runs_took.append([engine.calls - before, time.perf_counter() - clock, time.process_time() - processor])
-    return runs_took
+def measured(engine: MadeBeforehand, run: Callable[[], Any]) -> list[float]:
+    """Return what a run takes: LM calls, seconds by the clock, seconds of the processor."""
+    engine.seconds = SECONDS
+    before, clock, processor = engine.calls, time.perf_counter(), time.process_time()
+    run()
+    return [engine.calls - before, time.perf_counter() - clock, time.process_time() - processor]
 
 
 def ask_on_threads(calls: Calls, most: int) -> None:
@@ -78,15 +74,16 @@ def ask_one(call: tuple[dspy.Predict, dict[str, Any]]) -> None:
         predict(**given)
 
 
-def main(path: str, most: int, runs: int) -> None:
-    """Run the recorded calls."""
+def main(path: str, most: int) -> None:
+    """Run the recorded calls as often as is asked for."""
     calls, known = pickle.loads(Path(path).read_bytes())
     engine = MadeBeforehand(known)
     use(engine)
-    found = measured(engine, runs, lambda: ask_on_threads(calls, most))
+    gc.freeze()
+    for _ in sys.stdin:
+        print(json.dumps(measured(engine, lambda: ask_on_threads(calls, most))), flush=True)
     assert "questree" not in sys.modules, [name for name in sys.modules if name.startswith("questree")]
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]))

@@ -4,17 +4,22 @@
 
 The LM takes half a second for each reply. Its replies are the simulated LM's, made beforehand, so that none of its work
 is counted. The same prompts are asked by bare `dspy.Predict`, at the same number in flight, in a process that never
-imported Questree. Each figure is the best of several runs: other work on the machine only adds. A capacity of 100 %
-means: as many calls as fit into the LM at so many in flight. The calls of a question wait for one another, so that the
-last questions run alone: "at most" is what would be kept if nothing but the LM took time.
+imported Questree. Both run in turn, as the speed of a machine drifts; each figure is the median of the runs, and the
+ratio that of the pairs. A capacity of 100 % means: as many calls as fit into the LM at so many in flight. The calls of
+a question wait for one another, so that the last questions run alone: "at most" is what would be kept if nothing but
+the LM took time.
 """
 
+import gc
 import heapq
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from statistics import median
+from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -23,7 +28,7 @@ import cloudpickle
 import dspy
 from bare_predict import SECONDS, MadeBeforehand, measured, use
 from dspy.utils.callback import BaseCallback
-from frame import begin, bundled_questions, bundled_retriever, options, run_command, simulated_engine
+from frame import begin, bundled_questions, bundled_retriever, options, simulated_engine
 
 import questree
 import questree.common
@@ -33,8 +38,8 @@ from questree.evaluation.tables import markdown_of
 from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 
-Runs = Sequence[Sequence[float]]
-"""Of each run: LM calls, seconds by the clock, seconds of the processor."""
+Run = Sequence[float]
+"""LM calls, seconds by the clock, seconds of the processor."""
 
 
 class Prompts(BaseCallback):
@@ -66,41 +71,58 @@ def main() -> None:
     with dspy.context(callbacks=[prompts]):
         calls = [record.spent.calls for record in evaluate(program, examples, metric("by-style")).records]
     rows = []
+    gc.freeze()
     for most in given.in_flight:
-        alone = bare(prompts.asked, engine.known, most, given.runs)
         policy = RunPolicy(concurrency=most)
-        ours = measured(engine, given.runs, partial(evaluate, program, examples, metric("by-style"), policy=policy))
-        cpu, bare_cpu = lowest_cpu(ours), lowest_cpu(alone)
+        run = partial(evaluate, program, examples, metric("by-style"), policy=policy)
+        with bare(prompts.asked, engine.known, most) as alone:
+            pairs = [(alone(), measured(engine, run)) for _ in range(given.runs)]
         row = {
             "in flight": f"{most}",
-            "capacity kept": f"{kept(ours, most):.0%}",
+            "capacity kept": f"{median(kept(ours, most) for _, ours in pairs):.0%}",
             "at most": f"{at_most(calls, most):.0%}",
+            "by bare `dspy.Predict`": f"{median(kept(theirs, most) for theirs, _ in pairs):.0%}",
+            "CPU a call, ms": f"{median(cpu(ours) for _, ours in pairs):.2f}",
+            "bare, ms": f"{median(cpu(theirs) for theirs, _ in pairs):.2f}",
         }
-        row |= {"by bare `dspy.Predict`": f"{kept(alone, most):.0%}", "CPU a call, ms": f"{cpu:.2f}"}
-        rows.append(row | {"bare, ms": f"{bare_cpu:.2f}", "ratio": f"{cpu / bare_cpu:.2f}"})
+        ratios = [cpu(ours) / cpu(theirs) for theirs, ours in pairs]
+        rows.append(row | {"ratio": f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"})
     print(markdown_of(rows))
 
 
-def bare(calls: bare_predict.Calls, known: dict[Any, Any], most: int, runs: int) -> Runs:
-    """Return what runs of the same calls take by DSPy alone."""
+@contextmanager
+def bare(calls: bare_predict.Calls, known: dict[Any, Any], most: int) -> Iterator[Callable[[], Run]]:
+    """Yield what makes the same calls once by DSPy alone, and returns what they took."""
     for ours in (questree.signatures, questree.common):
         cloudpickle.register_pickle_by_value(ours)
     with TemporaryDirectory() as folder:
         path = Path(folder, "calls")
         path.write_bytes(cloudpickle.dumps((calls, known)))
-        _, printed = run_command([sys.executable, bare_predict.__file__, str(path), str(most), str(runs)])
-        found: Runs = json.loads(printed)
-    return found
+        command = [sys.executable, bare_predict.__file__, str(path), str(most)]
+        with Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as process:
+            asked, told = process.stdin, process.stdout
+            assert asked is not None
+            assert told is not None
+
+            def once() -> Run:
+                asked.write("\n")
+                found: Run = json.loads(told.readline())
+                return found
+
+            yield once
+            asked.close()
 
 
-def lowest_cpu(runs: Runs) -> float:
-    """Return the least milliseconds of the processor that a call took."""
-    return min(1000 * processor / calls for calls, _, processor in runs)
+def cpu(run: Run) -> float:
+    """Return the milliseconds of the processor that a call took."""
+    calls, _, processor = run
+    return 1000 * processor / calls
 
 
-def kept(runs: Runs, most: int) -> float:
-    """Return the greatest share of the LM's capacity that was used."""
-    return max(calls * SECONDS / most / clock for calls, clock, _ in runs)
+def kept(run: Run, most: int) -> float:
+    """Return the share of the LM's capacity that was used."""
+    calls, clock, _ = run
+    return calls * SECONDS / most / clock
 
 
 def at_most(calls: Sequence[int], most: int) -> float:

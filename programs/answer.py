@@ -145,21 +145,22 @@ def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abs
 
 def grow_items(tree: ReasoningTree, answers: Sequence[str], content: str, references: Sequence[Passage]) -> None:
     """Add a node for each item that a passage holds and no node has alone: below its passage, or at the path's end."""
-    known = {by_value(node.answer or "") for node in tree.nodes}
+    nodes = [*tree.nodes]
+    known = {by_value(node.answer or "") for node in nodes}
     for item in (one for one in answers if by_value(one) not in known):
         passage, support = _source_of(item, tree.question, content, references)
         if passage is None:
             continue
-        read = [node for node in tree.nodes if node.passage and node.passage.id == passage.id]
-        ends = any(node.ended for node in tree.nodes)
+        read = [node for node in nodes if node.passage and node.passage.id == passage.id]
+        ends = any(node.ended for node in nodes)
         tree.grow(
-            (read if ends and read else tree.nodes)[-1] if tree.nodes else None,
+            (read if ends and read else nodes)[-1] if nodes else None,
             query=tree.question,
             answer=item,
             source="completed",
             passage=passage,
             support=support,
-            ended="accepted" if ends else None,
+            ended="accepted",
         )
 
 

@@ -165,6 +165,8 @@ def test_each_item_that_a_passage_holds_has_a_node_of_its_own():
     prediction = Told("Jo Rey; Mo Tan; Di Ott", "Jo Rey and Mo Tan [1].")("Who are the friends?", "list")
     grown = [(node.answer, node.passage, node.support) for node in prediction.tree.nodes[1:]]
     assert grown == [(one, ADA, ADA.text) for one in ("Jo Rey", "Mo Tan")]
+    assert [node.parent for node in prediction.tree.nodes] == [None, 0, 0]
+    assert len(prediction.tree.nodes_behind_answer()) == 3
     assert [len(Told("Jo Rey", "Jo Rey [1].")("Who?", style).tree.nodes) for style in ("short", "list")] == [1, 2]
 
 
