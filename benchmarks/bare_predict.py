@@ -18,6 +18,7 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import Request, Response
+from dspy.utils.exceptions import AdapterParseError
 
 SECONDS = 0.5
 Calls = list[tuple[dspy.Predict, dict[str, Any]]]
@@ -60,18 +61,18 @@ def measured(engine: MadeBeforehand, run: Callable[[], Any]) -> list[float]:
     return [engine.calls - before, time.perf_counter() - clock, time.process_time() - processor]
 
 
-def ask_on_threads(calls: Calls, most: int) -> None:
+def ask_on_threads(calls: Calls, most: int, ask: Callable[..., Any] = dspy.Predict.__call__) -> None:
     """Make the calls, so many at a time."""
+
+    def ask_one(predict: dspy.Predict, given: dict[str, Any]) -> None:
+        with dspy.context(trace=[]):
+            ask(predict, **given)
+
     with ThreadPoolExecutor(most) as pool:
-        for outcome in [pool.submit(copy_context().run, ask_one, call) for call in calls]:
-            outcome.exception()  # a reply that cannot be parsed raises, as it did before
-
-
-def ask_one(call: tuple[dspy.Predict, dict[str, Any]]) -> None:
-    """Make one call."""
-    predict, given = call
-    with dspy.context(trace=[]):
-        predict(**given)
+        for outcome in [pool.submit(copy_context().run, ask_one, *call) for call in calls]:
+            fault = outcome.exception()
+            if fault and not isinstance(fault.__cause__ or fault, AdapterParseError):  # that was there before, too
+                raise fault
 
 
 def main(path: str, most: int) -> None:

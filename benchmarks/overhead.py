@@ -3,11 +3,11 @@
     python benchmarks/overhead.py --program searchain --questions 128
 
 The LM takes half a second for each reply. Its replies are the simulated LM's, made beforehand, so that none of its work
-is counted. The same prompts are asked by bare `dspy.Predict`, at the same number in flight, in a process that never
-imported Questree. Both run in turn, as the speed of a machine drifts; each figure is the median of the runs, and the
-ratio that of the pairs. A capacity of 100 % means: as many calls as fit into the LM at so many in flight. The calls of
-a question wait for one another, so that the last questions run alone: "at most" is what would be kept if nothing but
-the LM took time.
+is counted. The same prompts are asked at the same number in flight by `call`, our door for LM requests, and by bare
+`dspy.Predict` in a process that never imported Questree. All run in turn, as the speed of a machine drifts; each figure
+is the median of the runs, and a ratio that of the turns. A capacity of 100 % means: as many calls as fit into the LM at
+so many in flight. The calls of a question wait for one another, so that the last questions run alone: "at most" is what
+would be kept if nothing but the LM took time.
 """
 
 import gc
@@ -26,7 +26,7 @@ from typing import Any
 import bare_predict
 import cloudpickle
 import dspy
-from bare_predict import SECONDS, MadeBeforehand, measured, use
+from bare_predict import SECONDS, MadeBeforehand, ask_on_threads, measured, use
 from dspy.utils.callback import BaseCallback
 from frame import begin, bundled_questions, bundled_retriever, options, simulated_engine
 
@@ -35,6 +35,7 @@ import questree.common
 import questree.signatures
 from questree.evaluation.run import evaluate
 from questree.evaluation.tables import markdown_of
+from questree.lm.call import call
 from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 
@@ -69,25 +70,32 @@ def main() -> None:
     program = questree.program(given.program, retriever=bundled_retriever())
     prompts = Prompts()
     with dspy.context(callbacks=[prompts]):
-        calls = [record.spent.calls for record in evaluate(program, examples, metric("by-style")).records]
+        asked = [record.spent.calls for record in evaluate(program, examples, metric("by-style")).records]
     rows = []
     gc.freeze()
     for most in given.in_flight:
         policy = RunPolicy(concurrency=most)
         run = partial(evaluate, program, examples, metric("by-style"), policy=policy)
+        calls = partial(ask_on_threads, [(predict, fields_of(inputs)) for predict, inputs in prompts.asked], most, call)
         with bare(prompts.asked, engine.known, most) as alone:
-            pairs = [(alone(), measured(engine, run)) for _ in range(given.runs)]
-        row = {
-            "in flight": f"{most}",
-            "capacity kept": f"{median(kept(ours, most) for _, ours in pairs):.0%}",
-            "at most": f"{at_most(calls, most):.0%}",
-            "by bare `dspy.Predict`": f"{median(kept(theirs, most) for theirs, _ in pairs):.0%}",
-            "CPU a call, ms": f"{median(cpu(ours) for _, ours in pairs):.2f}",
-            "bare, ms": f"{median(cpu(theirs) for theirs, _ in pairs):.2f}",
-        }
-        ratios = [cpu(ours) / cpu(theirs) for theirs, ours in pairs]
-        rows.append(row | {"ratio": f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"})
+            turns = [(alone(), measured(engine, calls), measured(engine, run)) for _ in range(given.runs)]
+        rows.append(
+            {
+                "in flight": f"{most}",
+                "capacity kept": f"{median(kept(whole, most) for _, _, whole in turns):.0%}",
+                "at most": f"{at_most(asked, most):.0%}",
+                "by bare `dspy.Predict`": f"{median(kept(theirs, most) for theirs, _, _ in turns):.0%}",
+                "bare, CPU ms": f"{median(cpu(theirs) for theirs, _, _ in turns):.2f}",
+                "a call": told([cpu(ours) / cpu(theirs) for theirs, ours, _ in turns]),
+                "the whole run, by its calls": told([cpu(whole) / cpu(theirs) for theirs, _, whole in turns]),
+            }
+        )
     print(markdown_of(rows))
+
+
+def fields_of(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return what `call` is given; it shows the predictor's own demonstrations."""
+    return {name: value for name, value in inputs.items() if name != "demos"}
 
 
 @contextmanager
@@ -111,6 +119,11 @@ def bare(calls: bare_predict.Calls, known: dict[Any, Any], most: int) -> Iterato
 
             yield once
             asked.close()
+
+
+def told(ratios: Sequence[float]) -> str:
+    """Return the median of the ratios, and their range."""
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def cpu(run: Run) -> float:
