@@ -1,6 +1,6 @@
-"""Programs asked, scored and recorded.
+"""Ask programs, score their answers and record them.
 
-- The run file: `run_file` (tables, reading, writing), `kept_run` (a run that is made), `stored_runs` (runs read again).
+- The run file: `run_file` (tables, reading, writing), `kept_run` (writing a run), `stored_runs` (reading runs).
 - The record: `records` (an answered question), `identity` and `environment` (what tells one run from another).
 - The run: `run` (ask, keep, score), `pools`, `interruption`, `repeats`, `attacks/`.
 - Views of records: `evaluation`, `tables`, `comparison/`, `analyses`, `audit`, `capsule/` (a copy of runs, and replay).

@@ -1,4 +1,4 @@
-"""The papers' analyses, over stored records: no LM is asked. Each gives rows: figures by name.
+"""The papers' analyses over stored records: no LM is asked. Each returns rows: figures by name.
 
 Means have 95% intervals over questions. Questions that failed are left out: scores are of the answered ones alone.
 """
@@ -136,7 +136,7 @@ def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Reco
 
 
 def check_same_question(records: Sequence[Record]) -> None:
-    """Raise a `QuestreeError` if records of one id are of different questions, or went by different gold answers."""
+    """Raise a `QuestreeError` if records of one id have different questions or different gold answers."""
     if len({(record.question, record.gold_answers) for record in records}) > 1:
         raise QuestreeError(
             f"Question {records[0].id!r} was changed between these runs: {records[0].question!r} and "

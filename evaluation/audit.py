@@ -1,4 +1,4 @@
-"""Whether a corpus can answer questions at all: what of each question stands in its passages."""
+"""Whether a corpus can answer questions at all: which answers and gold passages stand in it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class AuditedQuestion:
-    """What of a question stands in a corpus.
+    """The parts of a question that a corpus holds.
 
     Attributes:
         gold: for each gold passage, whether the corpus has it.
         by_title: whether only the titles of the gold passages are known.
         steps: for each annotated step with an answer to look for, whether that stands in a passage.
         answer: whether a gold answer stands in a passage, or every item of a list; None for questions that are answered
-            with yes or no, a label, a count or a text of their own, which stand nowhere.
+            with yes or no, a label, a count or a text of their own, which no passage holds word for word.
         absent: whether the task says that the corpus does not tell the answer.
     """
 
@@ -60,7 +60,7 @@ class AuditedQuestion:
 
 @dataclass(frozen=True)
 class Audit:
-    """What of some questions stands in a corpus.
+    """The parts of several questions that a corpus holds.
 
     Attributes:
         questions: in their order.
@@ -71,7 +71,7 @@ class Audit:
 
     @property
     def shares(self) -> dict[str, Interval]:
-        """Return the shares of what stands in the corpus, with Wilson intervals; what nothing is known of is absent."""
+        """Return the share of each part that the corpus holds, with Wilson intervals; unknown parts are absent."""
         told = [asked for asked in self.questions if not asked.absent]
         looked = {
             "gold passages": [one for asked in self.questions if not asked.by_title for one in asked.gold],
@@ -99,10 +99,10 @@ def audit(
     An answer stands in a passage if its title or text holds it as whole words, as the metric ``answer-recall`` has it.
     Of a list, every item has to stand in one. Where a task has no answer for a question but its steps, and the answers
     of all of them stand there, the corpus may tell what the task says that it does not.
-    That it stands there says nothing of the fact: a corpus may hold the name and not tell what is asked.
+    An answer that stands there proves little: a corpus may hold the name and not tell the fact.
 
     Args:
-        on_progress: called with what is counted, how many are done, and of how many.
+        on_progress: called with the name of what is counted, the number done, and their total.
     """
     if not questions:
         raise QuestreeError("There are no questions to audit; choose another split or a higher limit.")
@@ -133,7 +133,7 @@ def context_shares(questions: Sequence[Question], retriever: Retriever) -> dict[
 
 
 def missing_gold(examples: Sequence[dspy.Example], retriever: Retriever) -> str:
-    """Return what to tell of gold ids that no passage in a retriever's corpus has; nothing where it cannot be seen.
+    """Return a warning on gold ids that no passage of a retriever's corpus has; empty where it cannot be checked.
 
     Corpora of more than five million passages are left to `audit`.
     """
@@ -147,7 +147,7 @@ def missing_gold(examples: Sequence[dspy.Example], retriever: Retriever) -> str:
             missing.discard(id)
             if not id.isascii():
                 composed.add(in_form("NFC", id))
-    except (QuestreeError, ValueError):  # behind an address, or forged: a search says so
+    except (QuestreeError, ValueError):  # the corpus is behind an address, or forged: a search raises that error
         return ""
     if not missing:
         return ""
@@ -174,7 +174,7 @@ def _corpora(retriever: Any) -> Iterator[Any]:
 
 
 class _Looked:
-    """What is looked for in a corpus, and what of it has been found so far."""
+    """The texts and gold passages that are looked for in a corpus, and those found so far."""
 
     def __init__(self, questions: Sequence[Question]):
         self.names = {name for asked in questions for name in asked.known_gold()}
@@ -203,7 +203,7 @@ class _Looked:
                     self.said.add(phrase)
 
     def standing(self, asked: Question) -> AuditedQuestion:
-        """Return what was found of a question."""
+        """Return the parts of a question that were found."""
         by_title, own = not asked.known_gold(), _own(asked)
         there = self.titles if by_title else self.found
         steps, items = ([self._says(one) for one in answers] for answers in (_steps(asked), own))
@@ -224,7 +224,7 @@ def _steps(asked: Question) -> list[list[str]]:
 
 def _own(asked: Question) -> list[list[str]]:
     """Return the gold answers that a passage can hold: the spellings of each that is needed."""
-    style = "short" if asked.needed else "count" if asked.kind == "count" else asked.style  # a count stands nowhere
+    style = "short" if asked.needed else "count" if asked.kind == "count" else asked.style  # no passage holds a count
     items = [] if asked.answers_are_regex else [answers_in_passages(item, style) for item in asked.items]
     return [item for item in items if item]
 

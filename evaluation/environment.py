@@ -1,4 +1,4 @@
-"""What surrounded a run and is no part of its identity, but must be the same for it to be replayed."""
+"""The surroundings of a run: no part of its identity, but they must be the same for a replay."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .identity import lms_of, state_digest, versions
 
 
 class Environment(BaseModel):
-    """What is written beside the identity of a run.
+    """What is stored beside the identity of a run.
 
     Attributes:
-        program: the name that it is built by, ``package:name`` if it is of another package; None if there is none.
-        compiled: whether the program's prompts are other ones than the code's.
+        program: the name to build it by, ``package:name`` if it is from another package; None if it has none.
+        compiled: whether the program's prompts differ from the code's.
         state: of a compiled program, its prompts and demonstrations; None if a demonstration is not JSON.
         retries: of a failed request, by default.
         compares: whether the retriever compares texts.
@@ -41,7 +41,7 @@ class Environment(BaseModel):
 
 
 def environment_of(program: Program) -> Environment:
-    """Return what surrounds a program and its LM now; of several LMs, the first."""
+    """Return the present surroundings of a program and its LM; of several LMs, the first counts."""
     lm, name = lms_of(program)[0], REGISTRY.name_of(type(members_of(program)[0]))
     compiled, state = name is not None and _is_compiled(program, name), None
     if compiled:

@@ -1,4 +1,4 @@
-"""What an evaluation found: a score with its interval, failures apart, and what it cost."""
+"""The result of an evaluation: a score with its interval, the failures, and the cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .records import Record
 from .tables import SIMULATED, warning_of
 
 FAILURES = "In every score a failed question counts as wrong; the score of the answered ones alone stands beside it."
-"""What a failed question is worth."""
+"""The score of a failed question."""
 ANSWERED = "answered alone"
 """The name of the score over the questions that did not fail."""
 _PAID = {"tokens_in", "tokens_out", "cost"}
@@ -28,14 +28,14 @@ _PAID = {"tokens_in", "tokens_out", "cost"}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The records of one run over a set of questions, and what they add up to.
+    """The records of one run over a set of questions, with their scores and sums.
 
     Attributes:
         metric: the metric that ``score`` is of.
         records: one for each question, in the order of the questions.
         simulated: whether the simulated LM answered. Then the numbers say nothing about methods.
         seed: of the intervals.
-        paid_for_all: what the run has paid in all; None if that is what its records took.
+        paid_for_all: what the whole run has paid; None if that is the sum of its records.
     """
 
     metric: str
@@ -51,7 +51,7 @@ class Evaluation:
 
     @cached_property
     def scores(self) -> dict[str, Interval]:
-        """Return the same of each metric by name; of one that asks an LM over the answers that the LM could judge."""
+        """Return the mean of each metric by name; if it asks an LM, over the answers that the LM could judge."""
         by_name: dict[str, list[float]] = {}
         for record in self.records:
             for name, value in record.scores.items():
@@ -60,7 +60,7 @@ class Evaluation:
 
     @property
     def answered(self) -> Interval | None:
-        """Return the same over the questions that did not fail; None if all did."""
+        """Return ``score`` over the questions that did not fail; None if all did."""
         scores = [record.scores[self.metric] for record in self.records if record.failure is None]
         return mean_interval(scores, seed=self.seed) if scores else None
 
@@ -92,7 +92,7 @@ class Evaluation:
 
     @property
     def warning(self) -> str:
-        """Return what to say above the scores."""
+        """Return the warning to show above the scores."""
         return warning_of(self.simulated, self.self_written)
 
     @property
@@ -117,7 +117,7 @@ class Evaluation:
 
     @cached_property
     def retrieval(self) -> dict[str, float]:
-        """Return means of what was found (`retrieval_scores`), each over the questions that have it.
+        """Return the means of the retrieval measures (`retrieval_scores`), each over the questions that have it.
 
         ``documents a call`` is how many passages an LM call was worth, over all questions (ToR, table 5). Where nothing
         was retrieved for any question, there is nothing to measure.
@@ -132,12 +132,12 @@ class Evaluation:
 
     @cached_property
     def spent(self) -> Spent:
-        """Return LM calls, tokens, words and cost of all questions together, each as it was asked last."""
+        """Return LM calls, tokens, words and cost of all questions together; the last attempt of each counts."""
         return total([record.spent for record in self.records])
 
     @property
     def paid(self) -> Spent:
-        """Return what every request of every attempt took, those of judges and metrics too."""
+        """Return what all requests of all attempts took, with those of judges and metrics."""
         return self.paid_for_all or self.spent
 
     @property
@@ -189,7 +189,7 @@ class Evaluation:
         }
 
     def as_json(self, **facts: Any) -> str:
-        """Return every figure under the name that it has here, after these facts about the run."""
+        """Return these facts about the run, then every figure under its name in this class."""
         scores = ("metric", "simulated", "seed", "n", "score", "grounded", "chain_cited", "scores", "answered", "rates")
         more = ("warning", "failures", "retrieval", "spent", "paid", "seconds", "rounds")
         content = facts | {name: getattr(self, name) for name in (*scores, *more)}
@@ -209,10 +209,10 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Paired:
-    """What the same questions scored then and score now.
+    """The scores of the same questions then and now.
 
     Attributes:
-        before: the answers that were kept, scored by the metric of today.
+        before: the answers that were stored, scored by the present metric.
     """
 
     before: Evaluation
@@ -229,13 +229,13 @@ class Paired:
         return self.after.p(self.before)
 
     def figures(self) -> dict[str, Any]:
-        """Return every figure of both evaluations, as their JSON has them, and the difference."""
+        """Return all figures of both evaluations, as in their JSON, and the difference."""
         evaluations = {"before": json.loads(self.before.as_json()), "after": json.loads(self.after.as_json())}
         return {**evaluations, "difference": asdict(self.difference), "p": self.p}
 
 
 def is_grounded(record: Record) -> float:
-    """Return whether a cited passage says what decides an answer; of a list, for which share of its items one does.
+    """Return whether a cited passage decides the answer; for a list, the share of its items that one decides.
 
     Where the task tells its gold passages or their titles, a gold passage, or one of the same article, must name the
     answer: others may name it and not say that it is the answer. How sure the LM is does not count. Elsewhere passages
@@ -261,18 +261,18 @@ def is_grounded(record: Record) -> float:
 
 
 def cost_of(spent: Spent) -> str:
-    """Return what calls cost, to show; where the client's cache answered some, how many: the rest is not their price.
+    """Return the cost to show; where the client's cache answered some calls, how many, since the cost is then unknown.
 
-    Settings of one program share prompts: what each of them paid would depend on which was asked first.
+    Settings of one program share prompts, so what each of them paid depends on which was asked first.
     """
     return f"{spent.cached} of {spent.calls} calls cached" if spent.cached else dollars(spent.cost)
 
 
 def of_how_many(evaluation: Evaluation, name: str) -> str:
-    """Return `` (n=12)`` for a score, or a figure of what was found, that is over 12 questions; nothing if over all."""
+    """Return `` (n=12)`` for a score or a retrieval measure over 12 questions; empty if it is over all."""
     score = evaluation.scores.get(name)
     count = score.n if score else sum(name in record.retrieval for record in evaluation.records)
-    return f" (n={count})" if 0 < count < evaluation.n else ""  # 0: it is of all of them together
+    return f" (n={count})" if 0 < count < evaluation.n else ""  # 0: a figure of all questions together
 
 
 def _row(record: Record) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people said of answers becomes questions: a yes with its answer and passages, a no with what was wrong."""
+"""Questions from users' feedback: after a yes with the answer and its passages, after a no with what was wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .records import Record
 
 
 class UserFeedback(NamedTuple):
-    """What a person said of an answer.
+    """A person's feedback on an answer.
 
     Attributes:
         helpful: whether it is right; None if that was not said.
@@ -24,18 +24,18 @@ class UserFeedback(NamedTuple):
 
 
 def said_of(record: Record) -> UserFeedback:
-    """Return what was said of a record's answer on its page."""
+    """Return the feedback that was given on a record's page."""
     return UserFeedback(record.extras.get("helpful"), record.extras.get("note") or "")
 
 
 def feedback_rows(records: Sequence[Record], assessed: Mapping[str, UserFeedback]) -> list[dict[str, Any]]:
-    """Return a line of a task for each question whose answer was judged; of one that was asked often, the last.
+    """Return a line of a task for each question whose answer was judged; of one asked several times, the last.
 
-    After a no without the right answer it is ``dropped``: no question of the task until a review gives one.
+    After a no without the right answer it is ``dropped``: it is left out of the task until a review gives the answer.
 
     Args:
         records: in the order in which they were asked.
-        assessed: what was said in MLflow, by the place of the trace (`Record.trace`).
+        assessed: feedback from MLflow, by the place of the trace (`Record.trace`).
     """
     rows = dict[str, dict[str, Any]]()
     for record in records:
@@ -59,7 +59,7 @@ def _row(record: Record, said: UserFeedback) -> dict[str, Any]:
 
 
 def _proof(record: Record) -> dict[str, Any]:
-    """Return what an answer that is right rests on: its passages, and the steps that passages support."""
+    """Return the proof of a right answer: its passages, and the steps that passages support."""
     cited, tree = record.references, record.tree
     nodes = [(one, one.passage) for one in tree.nodes_behind_answer() if one.support and one.passage] if tree else []
     named = [(node, {"support_title": passage.title} if passage.title else {}) for node, passage in nodes]

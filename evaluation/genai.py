@@ -1,4 +1,4 @@
-"""What MLflow's own evaluation of LMs takes (``mlflow.genai``): tasks as its data sets, metrics as its scorers."""
+"""For MLflow's own evaluation of LMs (``mlflow.genai``): tasks as its data sets, metrics as its scorers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def expectations_of(example: dspy.Example) -> dict[str, Any]:
 def mlflow_scorer(metric: str | ScoreFunction) -> Scorer:
     """Return a metric as a scorer for ``mlflow.genai.evaluate``.
 
-    It scores what a program returns, what its served model returns, a trace's outputs, or a text that is the answer.
+    It scores a program's prediction, a served model's reply, a trace's outputs, or a text that is the answer.
 
     Args:
         metric: by name, as `questree.metrics.metric` takes it; or ``(example, prediction, trace=None)``.
@@ -60,8 +60,8 @@ def mlflow_scorer(metric: str | ScoreFunction) -> Scorer:
 def mlflow_dataset(task: Task | str, split: str = "dev", *, name: str | None = None) -> EvaluationDataset:
     """Return the questions of a split as an evaluation data set of MLflow, for ``mlflow.genai.evaluate``.
 
-    It is made in MLflow's current store and experiment; where it is there already, what it lacks is added. A record has
-    the program's inputs, and as expectations the gold answers and passages.
+    It is made in MLflow's current store and experiment; if it is there already, missing questions are added. A record
+    has the program's inputs, and as expectations the gold answers and passages.
 
     Args:
         task: a task, or its name.
@@ -100,7 +100,7 @@ def _example(name: str, inputs: Mapping[str, Any], expectations: Mapping[str, An
 
 
 def _prediction(outputs: Any) -> dspy.Prediction:
-    """Return what was answered as a prediction of ours."""
+    """Return an answer as a prediction of ours."""
     if isinstance(outputs, list) and len(outputs) == 1:  # a served model answers rows
         [outputs] = outputs
     if isinstance(outputs, dspy.Prediction):

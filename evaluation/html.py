@@ -1,4 +1,4 @@
-"""A template filled with other people's text, none of which becomes a part of the page."""
+"""Fill a template with other people's text, which is escaped, so that none of it becomes markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..common.text import printable
 from ..metrics import without_marks
 from .tables import SELF_WRITTEN
 
-_PAGES = Path(__file__).parents[1] / "pages"  # only files are taken from that floor: a comparison is written here
+_PAGES = Path(__file__).parents[1] / "pages"  # only files are taken from that room; comparisons are written here
 STATIC = _PAGES / "static"
 """The folder of the stylesheet and the scripts, which a page asks for at ``static/``."""
 
@@ -21,11 +21,11 @@ STATIC = _PAGES / "static"
 def as_html(template: str, *, root: str | None = "/", **values: Any) -> str:
     """Return a page, or a part of one.
 
-    Everything in ``values`` is escaped, and what would turn writing around is taken out (`printable`).
+    Everything in ``values`` is escaped, and characters that reverse the writing direction are removed (`printable`).
 
     Args:
         template: a file of ``pages/templates``. A whole page extends ``base.html``.
-        root: the way from this page to the place of ``static/``: ``/`` at a server, ``../`` or nothing in a folder;
+        root: the path from this page to the folder of ``static/``: ``/`` at a server, ``../`` or empty in a folder;
             None for a page that is one file by itself, with its style in it.
         values: what the template names; one that is missing is an error.
     """
@@ -44,5 +44,5 @@ def _templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as it may be drawn; markup of our own templates is left alone."""
+    """Return a value as it may be shown; markup of our own templates is not changed."""
     return printable(value) if type(value) is str else value

@@ -1,4 +1,4 @@
-"""Identity: the facts that tell one run, or one artifact, from another. Keys and addresses are none of them."""
+"""Identity: the facts that tell one run, or one artifact, from another. Keys and addresses do not belong to them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PACKAGES = ("questree", "dspy", "mlflow", "colbert-ai", "transformers", "torch"
 
 
 def digest(value: Any) -> str:
-    """Return 16 hex digits of a value that JSON can hold; another value has others."""
+    """Return 16 hex digits that identify a value that JSON can hold."""
     return json_hash(value)[:16]
 
 
 def run_identity(program: Program, *, task: str) -> dict[str, Any]:
-    """Return what must be the same for a run to go on: all that an answer depends on, and no metric."""
+    """Return what must be the same for a run to be resumed: all that an answer depends on, but no metric."""
     return {
         "program": program.name,
         "settings": program.settings.model_dump(mode="json"),
@@ -43,7 +43,7 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
 def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
     """Return the LM's name, how it is asked, and whether it is simulated; None stands for the configured LM.
 
-    The adapter is named unless it is DSPy's `ChatAdapter`: with another one the prompts are others.
+    The adapter is named unless it is DSPy's `ChatAdapter`, since another one writes other prompts.
     """
     lm = lm or dspy.settings.lm
     if lm is None:
@@ -62,7 +62,7 @@ def lms_of(program: Program) -> list[dspy.BaseLM | None]:
 def lms_facts(program: Program) -> dict[str, Any]:
     """Return `lm_facts` of the LM that the program asks; of several (``set_lm``), those of each predictor's.
 
-    Where one of several is simulated, so are the answers.
+    If one of several is simulated, the answers count as simulated.
     """
     of_predictors = {name: lm_facts(predictor.lm) for name, predictor in program.named_predictors()}
     first = next(iter(of_predictors.values()), lm_facts())

@@ -1,4 +1,4 @@
-"""A run that is being made: each answer, its steps and its scores, kept in a file of runs as they come."""
+"""A run that is being written: each answer, its steps and its scores go into a file of runs as they come."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .run_file import WritableFile
 from .stored_runs import place_of, records_of
 
 DETAILS = {"tree", "gold_sentences", "dropped"}
-"""Fields of a record that lists and sums do not look at."""
+"""Fields of a record that lists and sums do not need."""
 
-_PROMPTS = "compiled state"  # a digest, which tells nobody anything
+_PROMPTS = "compiled state"  # a digest, which means nothing to a reader
 
 
 class KeptRun:
@@ -33,7 +33,7 @@ class KeptRun:
 
     @property
     def place(self) -> Path:
-        """Return what a user types to see it."""
+        """Return the path that a user types to see it."""
         return place_of(self.file, self.name)
 
     @cached_property
@@ -42,9 +42,9 @@ class KeptRun:
         return records_of(self.file, self.number)
 
     def append(self, record: Record, steps: Sequence[EpisodeStep] | None = None, limits: Limits | None = None) -> None:
-        """Keep an answer with the scores that it has, and what was asked for it; it is on the disk when this returns.
+        """Keep an answer with the scores that it has, and its steps; it is on the disk when this returns.
 
-        Without steps it is the answer that is there, with another gold side.
+        Without steps, it is the answer that is there already, with another gold side.
         """
         content, key, spent = record.model_dump(mode="json", exclude={"scores"}), (self.number, record.id), record.spent
         heavy = {name: content.pop(name) for name in DETAILS}
@@ -70,7 +70,7 @@ class KeptRun:
         self.file.write(*self._scores(record))
 
     def end(self, metrics: Sequence[str], seed: int, questions: Sequence[str]) -> None:
-        """Keep what an evaluation was over: its metrics, the run's score first, and its questions in order."""
+        """Keep the metrics of an evaluation, the run's score first, its seed, and its questions in order."""
         place = "UPDATE questions SET place = ? WHERE run = ? AND id = ?"
         self.file.write(
             ("UPDATE run SET metrics = ?, seed = ? WHERE number = ?", (json.dumps(list(metrics)), seed, self.number)),
@@ -104,9 +104,9 @@ def _insert(table: str, row: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def begin(file: WritableFile, name: str, program: Program, task: str = "", policy: RunPolicy | None = None) -> KeptRun:
-    """Begin the run of a program in a file, or go on with the one of that name: of the same program, LM and retriever.
+    """Begin the run of a program in a file, or resume the one of that name: of the same program, LM and retriever.
 
-    The policy is kept as the one under which it is asked from now on.
+    The policy is stored as the one that holds from now on.
     """
     how = {"policy": (policy or RunPolicy()).model_dump_json()}
     environment = environment_of(program).model_dump_json()
@@ -135,18 +135,18 @@ def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside:
 
 
 def check_same(what: str, there: Mapping[str, Any], now: Mapping[str, Any], writer: str | None = None) -> None:
-    """Refuse to go on with something that is about something else.
+    """Refuse to resume something that is about something else.
 
     Args:
-        what: is gone on with, for the message.
-        there, now: what it was about and is about, as JSON.
+        what: the thing to be resumed, for the message.
+        there, now: what it was about, and what it would be about now, as JSON.
         writer: the version of questree that began it.
 
     Raises:
         QuestreeError: names what differs.
     """
     differing = {key for key in {*there, *now} if there.get(key) != now.get(key)}
-    same = {_PROMPTS} | ({"settings"} if "program" in differing else set())  # another program has others anyway
+    same = {_PROMPTS} | ({"settings"} if "program" in differing else set())  # another program has other prompts anyway
     told = [one for key in sorted(differing - same) for one in _differences(key, there.get(key), now.get(key))]
     way = "Go on with what it was, or name another folder."
     if _PROMPTS in differing and "program" not in differing:
@@ -158,7 +158,7 @@ def check_same(what: str, there: Mapping[str, Any], now: Mapping[str, Any], writ
 
 
 def _differences(name: str, there: Any, now: Any) -> Iterator[str]:
-    """Yield what differs in a value, each by its name in it (``settings.k``), with both values."""
+    """Yield the differences in a value, each with its name (``settings.k``) and both values."""
     if not (isinstance(there, Mapping) and isinstance(now, Mapping)):
         yield f"{name} was {there!r} and is now {now!r}"
         return

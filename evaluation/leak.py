@@ -1,4 +1,4 @@
-"""Leakage: a question that a program or a reader was made with tells nothing of how it does on others."""
+"""Leakage: a program or a reader must not be scored on questions that it was made with."""
 
 from __future__ import annotations
 

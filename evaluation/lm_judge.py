@@ -34,7 +34,7 @@ class LMJudge:
             raise QuestreeError("An LM cannot judge by regular expressions; leave --judge out for this task.")
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float:
-        """Return 1 or 0, without an LM call where there is no answer: that is right if the corpus does not tell one.
+        """Return 1 or 0. Where there is no answer, no LM is asked: none is right if the corpus does not tell one.
 
         Raises:
             QuestreeError: if the gold answers are regular expressions, or a list.
@@ -55,7 +55,7 @@ class LMJudge:
 
 
 def agreement(records: Iterable[Record], judge: str) -> Interval | None:
-    """Return the share of the answers judged on which the judge and cover-EM agree; None if there are none."""
+    """Return the share of the judged answers on which the judge and cover-EM agree; None if none was judged."""
     covers = metric("cover-em")
     same = [
         record.scores[judge] == float(covers(record.example, record.prediction))

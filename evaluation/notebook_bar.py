@@ -1,4 +1,4 @@
-"""A bar in a notebook, for whoever gives no ``on_progress``."""
+"""A progress bar in a notebook, where no ``on_progress`` is given."""
 
 from __future__ import annotations
 

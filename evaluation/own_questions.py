@@ -27,7 +27,7 @@ from .run import evaluate
 from .stored_runs import read_records
 
 _SAME = 0.85  # F1 of the words of two questions
-_MOST = 10  # chains for each question that is wanted
+_MOST = 10  # chains for each question to be written
 _LENGTHS = {"bridge": (2, 2, 2, 3, 3, 4), "single": (1,), "list": (2, 2, 3), "comparison": (2,), "absent": (1, 2, 2, 3)}
 _SEVERAL = ("bridge", "list", "comparison")
 _SHOWN = 4  # passages, of which a question need not use all
@@ -35,7 +35,7 @@ _SHARES: dict[Split, float] = {"train": 0.4, "dev": 0.3, "test": 0.3}
 
 
 class QuestionShares(BaseModel):
-    """Which questions are written; the rest are short answers at the end of a path of two passages or more."""
+    """The shares of kinds of questions; the rest have a short answer at the end of a path of two passages or more."""
 
     single: float = Field(default=0.1, ge=0, le=1, description="Share of the questions on one passage.")
     list: float = Field(default=0.1, ge=0, le=1, description="Share of those whose answer is a list.")
@@ -52,8 +52,8 @@ class QuestionShares(BaseModel):
 def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> Iterator[Chain]:
     """Yield chains of different passages, in an order that follows from the seed; no passage is in two splits.
 
-    Each passage begins a chain up to three times. The first time, the others must be linked to it; after that, passages
-    on the same matter do where no link goes on.
+    Each passage begins a chain up to three times. The first time, the others must be linked to it; later, passages on
+    the same subject may follow where there is no link.
     """
     drawn, links, passages = Random(seed), retriever.links, retriever.words.passages
     owner, counts, seen = dict[int, Split](), Counter[Split](), set[tuple[int, ...]]()
@@ -77,7 +77,7 @@ def chains_of(retriever: LinkedRetriever, shares: QuestionShares, seed: int) -> 
 
 
 def _near(retriever: LinkedRetriever, place: int, drawn: Random) -> list[int]:
-    """Return what a search for a sentence of a passage finds: what is on one matter often names no other passage."""
+    """Return what a search for a sentence of a passage finds: passages on one subject often do not name each other."""
     sentence = drawn.choice(told_in(retriever.words.passages[place]))
     found = retriever.words.batch([sentence], k=2 * _SHOWN)[0]
     return [int(one) for one in retriever.links.positions([hit.id for hit in found if told_in(hit)])]
@@ -88,14 +88,14 @@ def write_questions(
 ) -> list[dict[str, Any]]:
     """Return the lines of questions, those that are not kept with the reason under ``dropped``.
 
-    What was reviewed stays as it was left. So many are kept; fewer if the chains run out, or most questions are
+    Reviewed questions stay as they are. Fewer than ``count`` are kept if the chains run out, or most questions are
     dropped. They are written when this ends, also where a budget or the user stops it.
 
     Args:
         writing: the program that writes and checks them.
         chains: to write them from, in this order.
         count: how many to keep.
-        folder: of the run, which goes on there.
+        folder: of the run, which is resumed if it is there.
         out: the file of questions; `dropped_file` of it holds the others.
         how: further arguments of `evaluate`.
     """

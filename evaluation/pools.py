@@ -1,4 +1,4 @@
-"""Where a run's questions are asked and scored: each on a thread, or all on one event loop."""
+"""Pools that ask and score a run's questions: each on a thread, or all on one event loop."""
 
 from __future__ import annotations
 
@@ -40,41 +40,41 @@ def at_most(questions: int) -> int:
 
 
 class Threads:
-    """A thread for each step, which runs in a copy of the context of whoever starts it."""
+    """Runs each task on a thread, in a copy of its caller's context."""
 
     def __init__(self, most: int):
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="question")
 
-    def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
-        """Begin a step; return its outcome to come."""
-        return self._threads.submit(copy_context().run, step, item)
+    def start(self, task: Callable[[Item], Result], item: Item) -> Future[Result]:
+        """Begin a task; return its future."""
+        return self._threads.submit(copy_context().run, task, item)
 
-    def map(self, step: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Begin a step for each item; yield what they give, in the order of the items."""
-        begun = [self.start(step, item) for item in items]
+    def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Begin a task for each item; yield what they give, in the order of the items."""
+        begun = [self.start(task, item) for item in items]
         try:
             yield from (one.result() for one in begun)
         finally:
             self.end(at_once=False)
 
     def end(self, *, at_once: bool) -> None:
-        """Wait for the steps on their way; ``at_once`` leaves them to themselves."""
+        """Wait for the tasks on their way; ``at_once`` leaves them to themselves."""
         self._threads.shutdown(wait=not at_once, cancel_futures=True)
 
 
 class EventLoop:
-    """One thread with an event loop, for any number of steps: what `Threads` does."""
+    """Does the same as `Threads` on one thread with an event loop, for any number of tasks."""
 
     def __init__(self) -> None:
         self._opened = start_blocking_portal()
         self._loop = self._opened.__enter__()
 
-    def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
-        """Begin a step; return its outcome to come."""
-        return self._loop.start_task_soon(run, partial(step, item))
+    def start(self, task: Callable[[Item], Result], item: Item) -> Future[Result]:
+        """Begin a task; return its future."""
+        return self._loop.start_task_soon(run, partial(task, item))
 
     def end(self, *, at_once: bool) -> None:
-        """Wait for the steps on their way; ``at_once`` cancels them."""
+        """Wait for the tasks on their way; ``at_once`` cancels them."""
         if at_once:
             self._loop.call(self._loop.stop, True)
         self._opened.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Metrics over records: which can be used, which scores stand, and the scores that are still missing.
+"""Metrics over records: which can be used, which stored scores are valid, and computing the missing ones.
 
 No LM is needed, so any metric can be run over what was answered before.
 """
@@ -22,7 +22,7 @@ from .retrieval_measures import CONTEXTS, RECALL_AT, retrieval_scores
 logger = logging.getLogger(__name__)
 
 ScoreFunction = Callable[..., Any]
-"""``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""
+"""A metric as DSPy calls it: ``(example, prediction, trace=None)``; named by its ``name``, or as the function."""
 
 _BY = ("", "title ")
 
@@ -40,10 +40,10 @@ COLUMNS = {
     *(f"{by}{kind}@{k}" for by in _BY for kind in ("recall", "precision") for k in (*RECALL_AT, "all")),
     *(f"{by}{kind} kept" for by in _BY for kind in ("recall", "precision", "s-precision")),
 }
-"""The names of the other columns of results, which the figures of a metric of that name would replace."""
+"""The names of the other columns of results, which a metric of the same name would overwrite."""
 
 JUDGE = "judge "
-"""How the name of each metric begins that is an LM as a judge."""
+"""The prefix of the name of each metric that is an LM as a judge."""
 
 
 class MetricError(QuestreeError):
@@ -67,7 +67,7 @@ def checked_metrics(
         name = metric_name(checked_metric(metric))
         if METRICS.get(name, metric) != metric:
             raise QuestreeError(f"{name!r} is the name of a metric of ours: give yours another name.")
-        if name in COLUMNS and (place or name != "score"):  # of the first it is the score
+        if name in COLUMNS and (place or name != "score"):  # for the first metric, that column is its own score
             raise QuestreeError(f"{name!r} is the name of another column of the results: give another.")
         if any(name == metric_name(other) and metric != other for other in listed[:place]):
             raise QuestreeError(f"Two metrics are called {name!r}: give them different names.")
@@ -99,7 +99,7 @@ def checked_metric(value: Any) -> ScoreFunction:
 
 
 def keeps_scores(metric: ScoreFunction) -> bool:
-    """Return whether stored scores are taken: those by our metrics and by judges; other metrics may have changed."""
+    """Return whether stored scores are reused: those of our metrics and of judges; other metrics may have changed."""
     return METRICS.get(metric_name(metric)) is metric or bool(judges_among([metric]))
 
 
@@ -120,7 +120,7 @@ def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction
     """Return the record with the scores that it does not have yet; a failed question scores 0.
 
     Where the LM that a metric asks gives no usable reply, that score is missing, with a warning. The first metric is
-    the run's score: it scores every answer. The example may have more fields than the record.
+    the run's score, so it must score every answer. The example may have more fields than the record.
 
     Raises:
         MetricError: if a metric raises another error or gives no finite number, if its LM does not take the key, or
@@ -156,10 +156,10 @@ _ASKED = {"question", "answer_style", "inputs"}
 
 
 def up_to_date(record: Record, example: dspy.Example) -> Record | None:
-    """Return the record with the example's gold side; None if the program would be given something else now.
+    """Return the record with the example's gold side; None if the program's inputs have changed.
 
-    If its gold side differs, it is without the scores that may go by that. A judge was paid for, and goes by the
-    answers alone.
+    If the gold side has changed, scores that may depend on it are removed. A judge's score was paid for, and depends
+    on the answers alone.
     """
     fields = example_fields(example)
     changed = {name for name, value in fields.items() if getattr(record, name) != value}

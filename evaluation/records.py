@@ -28,28 +28,28 @@ from .identity import digest
 from .retrieval_measures import retrieval_scores
 
 METRICS_VERSION = 4
-"""The version of the measures: what was measured by another is measured anew, from what was answered."""
+"""The version of the retrieval measures: those of another version are computed anew from the stored answers."""
 
 
 class Record(Answered):
-    """What a run keeps of a question: the answer, its gold and its scores; one line of JSON.
+    """What a run stores of a question: the answer, its gold side and its scores; one line of JSON.
 
     It holds all that a metric needs: ``metric("f1")(record.example, record.prediction)`` scores it.
 
     Attributes:
         id: unique in its task.
         inputs: digest of what the program was given.
-        gold: digest of the example's other fields, which metrics may look at.
+        gold: digest of the example's other fields, which metrics may use.
         gold_answers: the example's ``answers``; none if the corpus does not tell it.
         needed: of a question whose answer is a list, each item with its spellings.
         answer_style: the form of the answer.
         answers_are_regex: whether the gold answers are regular expressions.
-        passages: what the answer rests on.
+        passages: those that the answer rests on.
         seen: every passage that was found, in the order in which all programs are measured (`ranked`).
         sources: knowledge source of each node on the final path (SearChain, table 2).
         rounds: of interaction that the tree grew in (SearChain, table 5); 0 if nothing grew.
         scores: by the metric's name; 0 if the question failed.
-        gold_passages: what tells the gold passages from all others; empty if only their titles are known.
+        gold_passages: what identifies the gold passages; empty if only their titles are known.
         gold_sentences: the gold paragraphs with their supporting sentences, where the data set tells them.
         retrieval: what was found, by name (`retrieval_scores`); recall and precision only if gold passages or titles
             are known.
@@ -110,9 +110,9 @@ class Record(Answered):
 
 
 _GOLD = ("gold_titles", "gold_passages", "gold_sentences")
-"""What an example and a record both have as lists; a record's gold answers are the example's ``answers``."""
+"""The lists that an example and a record both have; a record's gold answers are the example's ``answers``."""
 _BESIDE = ("passages", "seen", "dropped")
-"""What a prediction and a record both have, beside the fields of `Answered`."""
+"""The fields that a prediction and a record both have, beside those of `Answered`."""
 
 
 def question_id(example: dspy.Example) -> str:
@@ -147,7 +147,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
     """
     record = _record(example, prediction)
     line = record.model_dump_json()
-    if holds_secret(line.encode()):  # to look into every text of a prediction takes longer than to look at its line
+    if holds_secret(line.encode()):  # checking every text of a prediction takes longer than checking its line
         record = _record(example, dspy.Prediction(**without_secrets(dict(prediction))))
         line = record.model_dump_json()
     Record.model_validate_json(line)
@@ -176,7 +176,7 @@ def record_error(
     spent: Spent,
     found: Sequence[Sequence[Passage]],
 ) -> Record:
-    """Return the record of a question at which the program itself went wrong, with what was found and spent before."""
+    """Return the record of a question at which the program raised an error, with what was found and spent before."""
     said = without_secrets(f"{type(error).__name__}: {error}")[:500]
     failure = Failure(cause="error", message=said, where=Where(program=program, step=raised_in(error)))
     seen = ranked([], found)
@@ -185,7 +185,7 @@ def record_error(
 
 
 def plain(value: Any) -> Any:
-    """Return the value as JSON; for an object that JSON does not know, its kind alone, never what is in it."""
+    """Return the value as JSON; for an object that JSON does not know, only its type, never its content."""
     if isinstance(value, str):
         return without_surrogates(value)
     if isinstance(value, float):

@@ -26,13 +26,13 @@ from .record_scores import ScoreFunction, checked_metrics
 from .run import Progress
 from .tracking import OFF, Tracking
 
-_GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature has one of its own
+_GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature uses its own
 _APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Runs of the same program over the same questions, each with replies of its own.
+    """Runs of the same program over the same questions, each with its own replies.
 
     Attributes:
         runs: two or more.
@@ -47,12 +47,12 @@ class Repeats:
 
     @property
     def within(self) -> float:
-        """Return the variance of a question's score from run to run, a mean over the questions: what chance does."""
+        """Return the variance of a question's score from run to run, a mean over the questions: the share of chance."""
         return fmean(variance(scores) for scores in self._by_question)
 
     @property
     def between(self) -> float:
-        """Return the variance of the questions' own scores, without what chance adds to it; 0 for one question."""
+        """Return the variance between the questions' mean scores, less the part of chance; 0 for one question."""
         means = [fmean(scores) for scores in self._by_question]
         return max(0.0, variance(means) - self.within / len(self.runs)) if len(means) > 1 else 0.0
 
@@ -122,7 +122,7 @@ def repeat(
 
 
 def _apart(program: Program, rollout: int) -> Program:
-    """Return the program, with predictors' own LMs in this rollout: else the cache would give the same replies."""
+    """Return the program with predictors' own LMs set to this rollout, or the cache would give the same replies."""
     if not any(predictor.lm for predictor in program.predictors()):
         return program
     apart = program.deepcopy()

@@ -1,4 +1,4 @@
-"""What a question's retrieval and its citations were worth."""
+"""Measures of a question's retrieval and citations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..metrics import citation_scores, precision, recall_at_k, s_precision
 from ..metrics.found_passages import answer_stands_in, answers_in_passages, gold_names, names_as
 
 RECALL_AT, CONTEXTS = (2, 5, 15), (5, 15)
-"""The numbers of passages at which recall, and whole chains and answers, of every program are measured."""
+"""The numbers of passages at which recall, chains and answers are measured."""
 
 
 def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any] | dspy.Example) -> dict[str, float]:
-    """Return what a question's retrieval, and its citations, were worth.
+    """Return the measures of a question's retrieval and citations.
 
     ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
     order; ``chain@5`` and ``@15``, whether all gold passages are among them; ``recall``, ``precision`` and
@@ -46,7 +46,7 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any] | dspy
         found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
         scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
     needed: Sequence[Sequence[str]] = gold.get("needed") or [gold.get("answers") or ()]
-    style = "count" if gold.get("kind") == "count" else gold.get("answer_style") or "short"  # a count stands nowhere
+    style = "count" if gold.get("kind") == "count" else gold.get("answer_style") or "short"  # no passage holds a count
     looked_for = [answers_in_passages(item, style) for item in needed]
     if all(looked_for) and told is not None:
         of = partial(answer_stands_in, are_regex=bool(gold.get("answers_are_regex")))

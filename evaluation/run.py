@@ -1,4 +1,4 @@
-"""Ask a program many questions, keep each answer, score it, and add up."""
+"""Ask a program many questions, keep and score each answer, and compute the evaluation."""
 
 from __future__ import annotations
 
@@ -161,9 +161,9 @@ def ask_again(
     seed: int = 0,
     **how: Any,
 ) -> tuple[Evaluation, Evaluation]:
-    """Return what stored answers are worth by the metrics of today, and an evaluation over the same questions.
+    """Return an evaluation of the stored answers by the present metrics, and a new one of the same questions.
 
-    ``simulated`` says whether the simulated LM gave the stored ones; the rest is as for `evaluate`.
+    ``simulated`` says whether the simulated LM gave the stored answers; the rest is as for `evaluate`.
     """
     examples = [record.example for record in records]
     after = evaluate(program, examples, metrics, seed=seed, **how)
@@ -190,11 +190,11 @@ def _check_corpus(records: Sequence[Record]) -> None:
 
 
 def answer(program: Program, example: dspy.Example) -> tuple[Record, list[EpisodeStep]]:
-    """Ask a question; return its record, whatever happens in it, and what was asked for it outside the program."""
+    """Ask a question; return its record, also after an error, and its steps."""
     began, spent = time.perf_counter(), None
     with episode() as kept, about(question_id(example)) as traced:
         try:
-            # a trace of its own: DSPy's default one is shared by everything and grows
+            # its own trace: DSPy's default one is shared by all and keeps growing
             with dspy.context(trace=[]), counting_failures():
                 prediction = program(**example.inputs())
             spent = prediction.get("spent")
@@ -224,7 +224,7 @@ def _stored_answers(
 ) -> dict[str, Record]:
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
 
-    They are without the scores of those metrics whose code may have been changed since, too.
+    Scores of metrics whose code may have changed are left out.
     """
     found = {id: kept.earlier[id] for id in examples if id in kept.earlier and not kept.earlier[id].failure}
     current = {id: record for id, one in found.items() if (record := up_to_date(one, examples[id]))}
@@ -243,15 +243,15 @@ def _stored_answers(
 
 
 class _Loop:
-    """Asks questions, keeps each answer, scores it and keeps its scores: each question as one step of a pool.
+    """Asks questions, keeps each answer, scores it and keeps its scores; each question is one task of a pool.
 
     Attributes:
-        finished: the ids of those that were answered here, or failed.
-        failures: why those failed that did, by id.
-        failed_before: the causes of those that failed earlier, by id, if others were answered then.
-        todo: what is to be done: answers to be scored, those for a judge last; then questions to be asked.
-        running: steps on their way, and those whose outcome was not looked at.
-        account: of what the run has paid.
+        finished: the ids of the questions that were answered here, or failed.
+        failures: why questions failed here, by id.
+        failed_before: the causes of earlier failures, by id, if other questions were answered then.
+        todo: answers to be scored, those for a judge last; then questions to be asked.
+        running: tasks on their way, and those whose outcome was not looked at yet.
+        account: counts what the run has paid.
     """
 
     def __init__(
@@ -268,10 +268,10 @@ class _Loop:
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
         self.policy, self.kept, self.account = policy, kept, account
         self.records = _stored_answers(kept, examples, metrics) if kept else {}
-        earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
+        earlier = kept.earlier.items() if kept and self.records else ()  # without an answer, all may have failed alike
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
         self.finished, self.failures = list[str](), dict[str, Failure]()
-        self.unwritten = deque[tuple[Record, list[EpisodeStep]]]()  # what could not be put onto the disk
+        self.unwritten = deque[tuple[Record, list[EpisodeStep]]]()  # answers that could not be written to the disk
         names = {metric_name(metric) for metric in metrics}
         unscored = [record for record in self.records.values() if not names <= record.scores.keys()]
         asked = [example for id, example in examples.items() if id not in self.records]
@@ -292,7 +292,7 @@ class _Loop:
             try:
                 self.check_budget()
                 while self.running or (self.todo and not signals):
-                    # no question is begun before the finished ones have been looked at: a run that stops, stops
+                    # look at the finished questions before beginning others: one of them may stop the run
                     while self.todo and not signals and len(self.running) < self.concurrency:
                         self.start(self.todo.popleft())
                     for ended in self.ended(signals):
@@ -301,7 +301,7 @@ class _Loop:
                         on_progress(progress)
                     self.check_failures()
                     self.check_budget()
-                if signals:  # also if nothing is left to ask here: the caller may go on to something else
+                if signals:  # even if nothing is left to ask here, as the caller may have more to do
                     raise KeyboardInterrupt
             except BaseException as error:
                 at_once = isinstance(error, KeyboardInterrupt) and bool(signals and self.running)
@@ -317,13 +317,13 @@ class _Loop:
                 self.pool.end(at_once=at_once)
 
     def start(self, given: Record | dspy.Example) -> None:
-        """Begin to score an answer, or to ask a question; when it has ended, `ended` tells."""
+        """Begin to score an answer, or to ask a question; `ended` returns it when it has ended."""
         begun = self.pool.start(self.score if isinstance(given, Record) else self.ask, given)
         self.running.add(begun)
-        begun.add_done_callback(self.done.put)  # `wait` would look at each of a thousand whenever one has ended
+        begun.add_done_callback(self.done.put)  # `concurrent.futures.wait` would look at all of them each time
 
     def ask(self, example: dspy.Example) -> Record:
-        """Return the question's record with its scores, whatever happens in it; it is kept before it is scored."""
+        """Return the question's record with its scores, also after an error; it is kept before it is scored."""
         record, steps = self.answer(example)
         try:
             off_loop(partial(self.keep, record, steps))
@@ -333,7 +333,7 @@ class _Loop:
         return self.score(record)
 
     def keep(self, record: Record, steps: list[EpisodeStep]) -> None:
-        """Put an answer onto the disk, and into the result."""
+        """Write an answer to the disk, and add it to the result."""
         if self.kept is not None:
             self.kept.append(record, steps, self.policy.limits)
         self.records[record.id] = record
@@ -354,7 +354,7 @@ class _Loop:
         return not self.judges.keys() <= record.scores.keys()
 
     def ended(self, signals: list[int]) -> list[Future[Record]]:
-        """Return the steps that have ended since the last look; wait a while for one. Tell once that a stop waits."""
+        """Return the tasks that ended since the last look; wait a while for one. Log once that a stop is waiting."""
         found = list[Future[Record]]()
         with suppress(Empty):
             found.append(self.done.get(timeout=LOOK))
@@ -365,7 +365,7 @@ class _Loop:
         return found
 
     def wait_for_all(self) -> None:
-        """Wait for questions on their way, which are paid for; put onto the disk what could not be before."""
+        """Wait for questions on their way, which are paid for; write the answers that could not be written before."""
         for future in self.running:
             future.exception()
         while self.unwritten:
@@ -379,7 +379,7 @@ class _Loop:
         self.policy.check(list(failures.values()), len(self.finished), len(self.examples), as_before)
 
     def check_budget(self) -> None:
-        """Stop if there is something left to ask, of the program or of a judge, and nothing left to spend."""
+        """Stop if the budget is spent while the program or a judge is still to be asked."""
         last = self.todo[-1] if self.todo else None
         if last is None or (isinstance(last, Record) and not self.asks_judge(last)):
             return
@@ -392,7 +392,7 @@ class _Loop:
             raise OutOfBudgetError(f"Stopped: {over or unpriced}; {self.how_to_go_on(way)}")
 
     def how_to_go_on(self, by: str) -> str:
-        """Return what was kept, and how to go on with it."""
+        """Return a message on what was kept and how to resume."""
         were, are = (" was", "is") if len(self.finished) == 1 else ("s were", "are")
         finished = f"{len(self.finished)} more question{were} finished"
         if self.kept is None:

@@ -1,7 +1,7 @@
-"""The file of one run or of several: SQLite. One process writes it, anyone may read it (docs/run-file.md).
+"""The file of one run or several, in SQLite. One process writes it, others may read it (docs/run-file.md).
 
-A kill loses what was not finished, and nothing else: each transaction leaves a whole file. A file may come from anyone.
-So its tables must be exactly these, and what is read at a time must be no more than the file can hold.
+A kill loses only what was not finished: each transaction leaves a whole file. A file may come from anyone. So its
+tables must be exactly these, and no more is read at a time than the file can hold.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..common.json_files import check_regular, parse_json
 from ..lm.spent import Spent
 
 NAME = "runs.db"
-"""Of the file in the folder of an evaluation, a comparison or a compilation."""
+"""The name of the file in the folder of an evaluation, a comparison or a compilation."""
 
 FORMAT = 5
 LARGEST = 16 << 20
@@ -86,7 +86,7 @@ _REFERRED = " UNION ".join(
 
 
 class RunFileError(QuestreeError):
-    """A file that cannot be read as one of runs, or must not be."""
+    """A file that cannot be read as a file of runs, or must not be."""
 
 
 class EmptyFileError(RunFileError):
@@ -102,7 +102,7 @@ class RunFile:
         self._bytes = path.stat().st_size if path.exists() else 0
 
     def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Return what a query of this module's callers finds. Texts in it are bounded, each and all together."""
+        """Return the rows of a query. Their texts are bounded, each and all together."""
         found, read = list[tuple[Any, ...]](), 0
         with self._alone, self._reading():
             for row in self._store.execute(query, given):
@@ -114,7 +114,7 @@ class RunFile:
         return found
 
     def value(self, text: str | None) -> Any:
-        """Return what a column of JSON holds, with its long texts."""
+        """Return the value of a JSON column, with its long texts."""
         return None if text is None else self.values([text])[0]
 
     def values(self, columns: Sequence[str | None]) -> list[Any]:
@@ -137,7 +137,7 @@ class RunFile:
         return self.value(found[0][0]) if found else None
 
     def paid(self) -> dict[int | None, Spent]:
-        """Return what was paid for each run, or sent and not answered; under None what was paid for no run."""
+        """Return what was paid for each run, with requests that got no answer; under None what belongs to no run."""
         amounts = tuple(Spent.model_fields)
         sums = ", ".join(f"total({name})" for name in amounts)
         found = {}
@@ -164,7 +164,7 @@ class WritableFile(RunFile):
         self._queue = threading.Lock()
 
     def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Return what a query finds; this process wrote it."""
+        """Return the rows of a query, without checks: this process wrote them."""
         with self._alone, self._reading():
             return self._store.execute(query, given).fetchall()
 
@@ -194,13 +194,13 @@ class WritableFile(RunFile):
         self.write(("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value, ensure_ascii=False))))
 
     def pay(self, call: int, run: int | None, spent: Spent, *, ended: bool) -> None:
-        """Keep what a call took that has ended, or what was sent for it by now, before it is sent.
+        """Keep what an ended call took; or, before a request is sent, what its call has sent including that request.
 
-        What cannot be written goes before the next.
+        What cannot be written now is written with the next transaction.
         """
         insert = f"INSERT OR REPLACE INTO payments VALUES (?, ?, ?{', ?' * len(Spent.model_fields)})"
         values = (call, run, ended, *spent.model_dump().values())
-        with suppress(QuestreeError):  # the next answer that cannot be written stops the run
+        with suppress(QuestreeError):  # if writing fails for good, the next answer raises the error
             self.write((insert, values), wait=not ended, lasting=True)
 
     def kept(self, value: Any) -> tuple[str, list[tuple[str, Sequence[Any]]]]:
@@ -215,14 +215,14 @@ class WritableFile(RunFile):
         self.write((f"DELETE FROM texts WHERE digest NOT IN ({_REFERRED})", ()))
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write what is waiting, and close the file."""
         with self._alone:
             if self._waiting:
                 self._write_waiting()
             self._store.close()
 
     def _write_waiting(self) -> None:
-        """Write all that waits as one transaction. Where that fails, whoever waits for it hears of it."""
+        """Write all that is waiting in one transaction. If that fails, each caller that waits for it gets the error."""
         error: sqlite3.Error | None = None
         with self._queue:
             group, self._waiting = self._waiting, []
@@ -350,7 +350,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _check(file: RunFile) -> None:
-    """Refuse a file whose tables are not these."""
+    """Refuse a file whose tables are not those of `TABLES`."""
     ((application,),), ((format,),) = (file.rows(f"PRAGMA {name}") for name in ("application_id", "user_version"))
     tables = [sql for (sql,) in file.rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")]
     if not tables:
@@ -382,16 +382,16 @@ def holder(path: Path, name: str = "") -> Path | None:
 
 
 def _refuse_former(folder: Path) -> None:
-    """Refuse a folder of runs as they were before they were one file."""
+    """Refuse a folder of runs in the former format, which was not one file."""
     if (folder / "records.jsonl").exists() or any(folder.glob("*/records.jsonl")):
         raise RunFileError(f"{folder} holds runs in another form: questree up to commit {_FORMER} reads them.")
 
 
 def find(place: Path) -> list[tuple[Path, str]]:
-    """Return the files that are meant by a place, each with the name of a run in it; empty for all of them.
+    """Return the files at a place, each with the name of the run that is meant; empty for all runs in it.
 
-    A place is a file, the folder that it is in, or one of them with the name of a run behind it: ``out/searchain``. A
-    folder of such folders stands for all of them.
+    A place is a file, its folder, or one of them followed by the name of a run: ``out/searchain``. A folder of such
+    folders stands for all of them.
     """
     for base in (place, *place.parents):
         name = "" if base == place else place.relative_to(base).as_posix()
@@ -408,7 +408,7 @@ def find(place: Path) -> list[tuple[Path, str]]:
 def _without_texts(value: Any, texts: dict[str, str], depth: int = 0) -> Any:
     """Return a JSON value with references in the place of its long texts, which are added to ``texts``."""
     if isinstance(value, str):
-        if len(value) <= _LONG or depth < 2:  # a question and an answer stand in the row itself
+        if len(value) <= _LONG or depth < 2:  # the question and the answer stay in the row
             return value
         digest = hashlib.sha256(value.encode()).hexdigest()[:32]
         texts[digest] = value
@@ -419,7 +419,7 @@ def _without_texts(value: Any, texts: dict[str, str], depth: int = 0) -> Any:
 
 
 def _with_texts(value: Any, texts: Mapping[str, str], room: list[int]) -> Any:
-    """Return a value with its texts."""
+    """Return a JSON value with its long texts in the place of the references."""
     if isinstance(value, dict):
         if value.keys() == {_REFERENCE}:
             text = texts.get(str(value[_REFERENCE]))

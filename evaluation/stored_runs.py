@@ -1,4 +1,4 @@
-"""Runs as they stand in their files, read again: their records, what they are about, and the steps of each question."""
+"""Read runs from their files: their records, what they are about, and the steps of each question."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class StoredRun:
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
         paid: what all calls took that were made for it; None if that is not known.
         metrics, seed: of the last evaluation; no metrics if that is not known.
-        others: the records of the questions that the last evaluation did not have.
-        file: that it was read from; steps and limits are read while it is open.
+        others: the records of questions that the last evaluation did not have.
+        file: the file that it was read from; steps and limits can be read while it is open.
         around: what else must be the same for a replay (`Environment`), as JSON.
     """
 
@@ -60,14 +60,14 @@ class StoredRun:
 
     @property
     def part_of(self) -> str:
-        """Return the name of the folder, or capsule, that it is in with others; empty if it is alone there."""
+        """Return the name of the folder, or capsule, that it shares with others; empty if it is alone there."""
         path = self.file.path
         folder = path.resolve().parent.name if path.name == NAME else path.stem
         return "" if folder == self.name else folder
 
     @property
     def environment(self) -> Environment:
-        """Return what else must be the same for it to be replayed."""
+        """Return the surroundings of the run, which must be the same for a replay."""
         with _telling(f"The run {self.name} of {self.place} cannot be replayed"):
             return Environment.model_validate(self.around)
 
@@ -77,7 +77,7 @@ class StoredRun:
         return found if isinstance(found, dict) else {}
 
     def steps(self, id: str) -> list[EpisodeStep]:
-        """Return what was asked for a question (`steps_of`)."""
+        """Return the steps of a question (`steps_of`)."""
         return steps_of(self.file, self.number, id)
 
     def limits(self, id: str) -> Limits | None:
@@ -98,7 +98,7 @@ class StoredRun:
 
     @property
     def evaluation(self) -> Evaluation:
-        """Return what the scored answers add up to; of a run that goes on, or was killed, some have no score yet."""
+        """Return the evaluation of the scored answers; in a run that goes on, or was killed, some have no score yet."""
         metric = self.metric
         scored = tuple(record for record in self.records if metric in record.scores)
         shown = scored_alone(scored, self.metrics) if self.metrics else scored
@@ -155,7 +155,7 @@ def read_records(place: str | Path) -> list[Record]:
 
 
 def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[StoredRun]:
-    """Yield the runs of a file, the one first that the others are compared with.
+    """Yield the runs of a file; the one that the others are compared with comes first.
 
     Args:
         name: of the only run that is wanted; empty for all.
@@ -192,7 +192,7 @@ def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[St
 
 
 def place_of(file: RunFile, name: str) -> Path:
-    """Return what a user types to see a run: the folder that it is alone in, or that with its name."""
+    """Return the path that a user types to see a run: its folder, followed by its name if it is not alone there."""
     folder = file.path.parent if file.path.name == NAME else file.path
     return folder if file.fact("kind") == "evaluation" else folder / name
 
@@ -203,7 +203,7 @@ def _rows(file: RunFile, name: str) -> list[tuple[Any, ...]]:
 
 
 def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = None) -> dict[str, Record]:
-    """Return the records of a run with their scores by the ids of their questions, as they were first asked.
+    """Return the records of a run with their scores, by question id, in the order in which they were first asked.
 
     Args:
         whole: whether with trees, references and details.
@@ -227,7 +227,7 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
 
 
 def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
-    """Return what was asked for a question when it was asked last, in the order of the program."""
+    """Return the steps of a question's last attempt, in the order of the program."""
     as_json = ("place", "request", "outcome", "fault", "spent", "dropped")
     query = f"SELECT kind, name, seconds, {', '.join(as_json)} FROM steps WHERE run = ? AND id = ? ORDER BY number"
     steps = []
@@ -240,14 +240,14 @@ def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
 
 
 def _with_first(metrics: Sequence[str], record: Record) -> Record:
-    """Return the record with the scores by these metrics ahead of others: a replay tells its metric by that."""
+    """Return the record with the scores of these metrics first: a replay takes the first as the run's metric."""
     first = {name: record.scores[name] for name in metrics if name in record.scores}
     return record.model_copy(update={"scores": first | record.scores})
 
 
 @contextmanager
 def _telling(what: str) -> Iterator[None]:
-    """Turn what pydantic cannot take into an error that says ``what`` is wrong, and the first fault in it."""
+    """Turn an error of reading into one that says ``what`` is damaged, with the first fault in it."""
     try:
         yield
     except (TypeError, ValueError) as error:

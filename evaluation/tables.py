@@ -1,4 +1,4 @@
-"""Measured rows as a table: as people read them, and every number by itself."""
+"""Measured rows as a table: as texts for people, and as single numbers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..metrics import Interval
 
 SIMULATED = "simulated LM: these numbers say nothing about methods"
 SELF_WRITTEN = "some questions were written by the LM that answers: they may suit it better than others"
-"""What is said of such scores wherever they are printed."""
+"""The note beside such scores wherever they are printed."""
 
 
 def warning_of(simulated: bool, self_written: bool) -> str:
-    """Return what to say above scores: who answered, and whether the same LM wrote some of the questions."""
+    """Return the warning above scores: whether they are simulated, and whether the LM wrote some of the questions."""
     return "; ".join([SIMULATED] * simulated + [SELF_WRITTEN] * self_written)
 
 
 @dataclass(frozen=True)
 class Table:
-    """What was measured, and what it rests on.
+    """The measured rows, and the facts that they rest on.
 
     Attributes:
-        details: the same rows, with what is looked at now and then; may be empty.
-        numbers: the rows with every number by itself (`flat`).
+        details: the same rows, with less important figures; may be empty.
+        numbers: the rows with every number in its own column (`flat`).
         simulated: whether any of it was made with the simulated LM.
         self_written: whether an LM answered questions that it wrote.
     """
@@ -43,7 +43,7 @@ class Table:
 
     @property
     def warning(self) -> str:
-        """Return what to say above the lines."""
+        """Return the warning to show above the lines."""
         return warning_of(self.simulated, self.self_written)
 
     def as_markdown(self) -> str:
@@ -79,7 +79,7 @@ def html_of(lines: Sequence[Mapping[str, str]]) -> str:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with each interval as three: its mean, and its ends as ``…_low`` and ``…_high``."""
+    """Return the values with each interval as three numbers: its mean, and its ends as ``…_low`` and ``…_high``."""
     numbers: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Interval):

@@ -2,7 +2,7 @@
 
 MLflow's own autologging would change DSPy's global configuration, which only one thread may do, and would keep each
 prompt three times. This one listens in the caller's context only. Of an object that JSON does not know it writes only
-the kind, because the object may hold a key; and it takes the keys that are known out of every text.
+the type, because the object may hold a key; and it removes all known keys from every text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Traced:
 
 @contextmanager
 def about(question_id: str) -> Iterator[Traced]:
-    """Let the trace that begins in the block be known by the id of its question."""
+    """Register the trace that begins in the block under the id of its question."""
     question = Traced(question_id)
     with scoped(traced=question):
         yield question
@@ -51,12 +51,12 @@ def about(question_id: str) -> Iterator[Traced]:
 
 @contextmanager
 def traced(run_id: str, experiment_id: str, traces: dict[str, str]) -> Iterator[None]:
-    """Write DSPy's calls inside the block as traces of a run; MLflow's own autologging is silent meanwhile.
+    """Write DSPy's calls inside the block as traces of a run; MLflow's own autologging is off meanwhile.
 
     MLflow sends them from a thread of its own, which may go on for a moment after the block.
 
     Args:
-        traces: is given the id of each question's trace, by the id of the question (`about`).
+        traces: gets the id of each question's trace, by the id of the question (`about`).
     """
     # both at once would write each call twice, and each span would stand in the other's trace
     others = [one for one in dspy.settings.callbacks if not type(one).__module__.startswith("mlflow.")]
@@ -65,24 +65,24 @@ def traced(run_id: str, experiment_id: str, traces: dict[str, str]) -> Iterator[
 
 
 def judge(place: str, helpful: bool, note: str) -> None:
-    """Write what a user said of an answer to its trace (`Traced.place`), as feedback; where there is none, nothing."""
+    """Write a user's feedback on an answer to its trace (`Traced.place`); do nothing where there is no trace."""
     if not place:
         return
     import mlflow
     from mlflow.entities import AssessmentSource
 
-    mlflow.flush_trace_async_logging()  # one that is still on its way takes no feedback
+    mlflow.flush_trace_async_logging()  # a trace that is still on its way takes no feedback
     by = AssessmentSource(source_type="HUMAN", source_id="questree serve")
     id = place.rpartition("/")[2]
     said: dict[str, Any] = {"name": "helpful", "value": helpful, "rationale": without_secrets(note) or None}
     try:
         mlflow.log_feedback(trace_id=id, source=by, **said)
-    except mlflow.MlflowException as error:  # it is kept with the question all the same
+    except mlflow.MlflowException as error:  # the feedback is also kept with the question
         logger.warning("What was said of an answer could not be written to its trace: %s", first_line(error))
 
 
 class TraceWriter(BaseCallback):
-    """Writes a span for each module and each LM call; a module that none called begins a trace."""
+    """Writes a span for each module and each LM call; a module that no other module called begins a trace."""
 
     def __init__(self, run_id: str, experiment_id: str, traces: dict[str, str]):
         self._run_id, self._experiment_id, self._traces = run_id, experiment_id, traces
@@ -136,7 +136,7 @@ class TraceWriter(BaseCallback):
         span = mlflow.start_span_no_context(name, **given, **place)
         with self._lock:
             self._spans[call_id] = span
-            kept = parent is None and not isinstance(span, NoOpSpan)  # which is of a trace that is not kept
+            kept = parent is None and not isinstance(span, NoOpSpan)  # the span belongs to a trace that is not kept
             question: Traced | None = scope().traced
             if kept and question is not None:
                 self._traces[question.id] = span.trace_id
@@ -157,7 +157,7 @@ class TraceWriter(BaseCallback):
 
 
 def _document(passage: Passage) -> dict[str, Any]:
-    """Return a passage as MLflow's judges of retrieval read it."""
+    """Return a passage in the form that MLflow's judges of retrieval read."""
     where: dict[str, Any] = {"doc_uri": passage.id, "title": passage.title, "score": passage.score}
     where |= passage.model_dump(include={"source", "start", "end"}, exclude_defaults=True)
     return {"page_content": passage.text, "metadata": where, "id": passage.id}

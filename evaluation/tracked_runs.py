@@ -25,10 +25,10 @@ FIGURES = ("score", "score_low", "score_high", "grounded", "questions", "lm_call
 
 
 class ListedRun(NamedTuple):
-    """A run of an MLflow store, as far as a list shows it.
+    """A run of an MLflow store with the fields that a list shows.
 
     Attributes:
-        place: where it stands in MLflow's pages.
+        place: its path in MLflow's pages.
         part_of: the name of the run that it is nested in; empty if it is in none, or in an older one.
         figures: score, its ends, grounded score, questions, LM calls and cost of the program, after compilation if
             there was one; as many as are known.
@@ -89,7 +89,7 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
 
 
 def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) -> dict[str, Path]:
-    """Put the files that are kept into a folder; return their places by unique names."""
+    """Download the files into a folder; return their paths by unique names."""
     places: dict[str, Path] = {}
     with _asking(tracking) as client:
         for number, (name, id, path) in enumerate(kept):
@@ -100,7 +100,7 @@ def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) ->
 
 
 def assessments(tracking: Tracking, traces: Iterable[str]) -> dict[str, UserFeedback]:
-    """Return what people said of traces in MLflow's pages, by each trace's place; what programs said is left out.
+    """Return people's feedback from MLflow's pages, by each trace's place; assessments by programs are left out.
 
     Any yes or no counts, with its rationale, and any expectation that is a text, as the right answer.
 
@@ -125,7 +125,7 @@ def _assessments(client: Any, trace: str) -> list[Any]:
     try:
         every = client.get_trace(trace, display=False).info.assessments or []
     except MlflowException as error:
-        if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # it was deleted, or is of another store
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # it was deleted, or is in another store
             raise
         return []
     return [one for one in every if one.source.source_type == "HUMAN" and one.valid is not False]
@@ -133,7 +133,7 @@ def _assessments(client: Any, trace: str) -> list[Any]:
 
 @contextmanager
 def _asking(tracking: Tracking) -> Iterator[Any]:
-    """Give a client of the store; whatever it raises in the block becomes an error that says so."""
+    """Give a client of the store; any error of it in the block becomes a `QuestreeError`."""
     import mlflow
 
     check_exists(tracking.uri)
@@ -142,7 +142,7 @@ def _asking(tracking: Tracking) -> Iterator[Any]:
         yield mlflow.MlflowClient(tracking.uri)
     except QuestreeError:
         raise
-    except Exception as error:  # MLflow lets errors of a database through as they are
+    except Exception as error:  # MLflow does not wrap errors of a database
         uri = without_password(tracking.uri)
         raise QuestreeError(f"The runs in {uri} cannot be read: {first_line(error).rstrip('.')}.") from error
 

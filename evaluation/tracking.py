@@ -38,7 +38,7 @@ from .tracking_store import (
 )
 
 RUN = "run"
-"""The artifact of a run that holds its file of runs; that of a compilation's evaluation has a prefix."""
+"""The name of the artifact that holds a run's file of runs; for a compilation's evaluations it has a prefix."""
 
 _LONGEST_NAME = 250  # characters of the name of a figure
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
@@ -97,7 +97,7 @@ class Tracking:
             except Exception as error:
                 away = "no server answers there" if "Max retries exceeded" in str(error) else ""
                 told = f"Cannot track to {without_password(self.uri)}: {away or _reason(error)}."
-                if outer is None or PROCESS not in outer.data.tags:  # nothing is paid yet
+                if outer is None or PROCESS not in outer.data.tags:  # nothing is paid yet: refuse
                     raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from None
                 logger.warning("%s %s is not tracked.", told, name)
                 yield UNTRACKED
@@ -112,7 +112,7 @@ class Tracking:
                     mlflow.end_run(status)
 
     def _experiment(self) -> str:
-        """Return the id of the experiment, which is made if need be."""
+        """Return the id of the experiment; make it if it does not exist."""
         import mlflow
 
         if (found := mlflow.get_experiment_by_name(self.experiment)) is None:
@@ -123,7 +123,7 @@ class Tracking:
             except mlflow.MlflowException:
                 found = mlflow.get_experiment_by_name(self.experiment)
                 if found is None:
-                    raise  # else another thread or process has just made it
+                    raise  # otherwise another thread or process has just made it
         if found.lifecycle_stage == "deleted":
             raise QuestreeError(
                 f"the experiment {self.experiment!r} is deleted there; name another one (--experiment), or restore it "
@@ -133,7 +133,7 @@ class Tracking:
 
 
 def _going_on(log: Callable[..., T]) -> Callable[..., T | None]:
-    """Return a method of a run that lets the work go on where the store fails, as `TrackedRun.write` does."""
+    """Wrap a method of a run so that the work goes on where the store fails, as `TrackedRun.write` does."""
 
     @wraps(log)
     def written(run: TrackedRun, *given: Any, **how: Any) -> T | None:
@@ -160,14 +160,14 @@ class TrackedRun:
 
     @property
     def on(self) -> bool:
-        """Return whether what is logged goes anywhere."""
+        """Return whether anything is tracked."""
         return bool(self.id)
 
     def write(self, log: Callable[..., T], *given: Any) -> T | None:
         """Write to the store, and return what it answers.
 
-        What is tracked is paid for: where the store cannot be written any more, a warning says so, and the work goes
-        on. Nothing but the end of the run is written to it then.
+        The tracked work is paid for: if the store cannot be written any more, a warning says so, and the work goes on.
+        After that, only the end of the run is written.
         """
         if self._lost or not self.on:
             return None
@@ -176,7 +176,7 @@ class TrackedRun:
         try:
             return log(*given)
         except (mlflow.MlflowException, OSError) as error:
-            if not self._lost:  # else a part of this told it already
+            if not self._lost:  # otherwise an inner call has warned already
                 said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
                 logger.warning(said, self.id, _reason(error))
             self._lost.append(self.id)
@@ -202,7 +202,7 @@ class TrackedRun:
 
     @_going_on
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
-        """Log the figures of an evaluation, its questions, and what each trace was worth.
+        """Log the figures of an evaluation, its questions, and the scores of each trace.
 
         The questions become a table, a file of runs without what was asked of the LM and, with their gold answers, an
         input of the run; a tag says if that LM wrote some of them. ``prefix`` stands before the name of each figure, of
@@ -225,11 +225,11 @@ class TrackedRun:
         )
         try:
             self._judge(evaluation)
-        except mlflow.MlflowException as error:  # the run's figures are there, and the traces themselves
+        except mlflow.MlflowException as error:  # the run's figures and the traces themselves are there
             logger.warning("The scores of the questions could not be written to their traces: %s", first_line(error))
 
     def _judge(self, evaluation: Evaluation) -> None:
-        """Write what was expected of each traced question, and its scores, to its trace."""
+        """Write the gold side and the scores of each traced question to its trace."""
         import mlflow
         from mlflow.entities import AssessmentSource
 
@@ -247,7 +247,7 @@ class TrackedRun:
     def prompts(self, program: Program) -> None:
         """Put the prompt of each predictor into MLflow's registry, unless it is the latest there, and link it.
 
-        A store without a registry of prompts, or one that takes no prompt so long, is named in a warning.
+        If the store has no registry of prompts, or a prompt is too long for it, a warning says so.
         """
         if self._lost or not self.on:
             return
@@ -261,7 +261,7 @@ class TrackedRun:
 
     @_going_on
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
-        """Log a candidate of an optimizer as a nested run, from whichever thread.
+        """Log a candidate of an optimizer as a nested run, from any thread.
 
         Args:
             number: from 0, in the order in which candidates were scored.
@@ -299,7 +299,7 @@ class TrackedRun:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of an error that says what is wrong; SQLAlchemy may write one in brackets before it."""
+    """Return the line of an error that says what is wrong; SQLAlchemy may put a line in brackets before it."""
     return first_line(Exception(re.sub(r"^\(raised as .*\)\n", "", str(error)) or error)).rstrip(".")
 
 
@@ -314,7 +314,7 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
 
     template = [{"role": role, "content": without_secrets(text)} for role, text in prompt.messages]
     name = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)  # MLflow takes no other characters
-    template[-1]["content"] = _FIELD.sub(r"{{\1}}", template[-1]["content"])  # as MLflow writes what is filled in
+    template[-1]["content"] = _FIELD.sub(r"{{\1}}", template[-1]["content"])  # the form of MLflow's placeholders
     client = mlflow.MlflowClient()
     # mlflow.genai's function would link whatever it loads to the run
     latest = client.load_prompt(f"prompts:/{name}@latest", allow_missing=True, cache_ttl_seconds=0)

@@ -37,8 +37,8 @@ def store_in_use(uri: str) -> Iterator[None]:
 def bound_mlflow() -> None:
     """Let MLflow, before it is imported, try a server for 14 seconds and log warnings alone, unless its variables say.
 
-    On its own it tries for four minutes, and tells that it makes tables: that also if it was imported before. What its
-    store raises it logs first, with a traceback of a hundred lines: whoever asked the store tells it in one.
+    By itself it tries for four minutes, and logs that it makes tables, which is silenced even after its import. It also
+    logs each error of its store with a traceback of a hundred lines; our callers report it in one line.
     """
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # after 2, 4 and 8 seconds
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
@@ -46,7 +46,7 @@ def bound_mlflow() -> None:
 
 
 def check_store(uri: str) -> None:
-    """Open an SQLite store for writing: where it cannot be written, MLflow tries for two minutes.
+    """Check that an SQLite store can be written: if not, MLflow would try for two minutes.
 
     Raises:
         sqlite3.OperationalError: if it cannot be written.
@@ -62,20 +62,20 @@ def check_store(uri: str) -> None:
 
 
 def check_exists(uri: str) -> None:
-    """Refuse an SQLite store that is not there, where runs are only read: MLflow would make one."""
+    """Refuse an SQLite store that is not there when runs are only read: MLflow would make one."""
     file = sqlite_file(uri)
     if file is not None and not file.exists():
         raise QuestreeError(f"There is no MLflow store at {file}. Name the store of your runs: --tracking-uri.")
 
 
 def without_password(uri: str) -> str:
-    """Return the URI without user and password, as it may be shown; of one that is no URI, only how it begins."""
+    """Return the URI to show, without user and password; of an invalid URI, only its beginning."""
     try:
         parts = urlsplit(uri)
         if parts.password is None and parts.username is None:
             return uri
         return urlunsplit(parts._replace(netloc=f"…@{parts.hostname}" + (f":{parts.port}" if parts.port else "")))
-    except ValueError:  # a bracket in a password, or a port that is none
+    except ValueError:  # a bracket in a password, or an invalid port
         return f"{uri.partition(':')[0]}:…"
 
 

@@ -1,4 +1,4 @@
-"""One LM call: guarded, fitted to the window, retried, counted and limited.
+"""LM calls: guarded, fitted to the window, retried, counted and limited.
 
 From a step of a program to the run file, a call passes these files:
 
@@ -15,5 +15,5 @@ From a step of a program to the run file, a call passes these files:
 A budget is looked at between questions (`evaluation.run`, `RunPolicy.over_budget`), and before each request while a
 program is compiled (`optimize.budget`).
 
-What holds for all of this, and who is told of it, is one `Scope` (`scope.py`).
+The limits, the deadline, the account and the listener of all this stand in one `Scope` (`scope.py`).
 """

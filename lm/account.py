@@ -1,4 +1,4 @@
-"""What LM requests were sent and what they took: each is on the disk before it is sent, so that no kill forgets it."""
+"""Count LM requests and their cost: each is on the disk before it is sent, so that a kill loses none."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ logger = logging.getLogger(__name__)
 
 
 class Book(Protocol):
-    """Where accounts are kept: each call with the run that it was made for, None for none."""
+    """A store of accounts: each call with the run that it was made for; None for a call of no run."""
 
     def paid(self) -> dict[int | None, Spent]:
-        """Return what was paid for each run, or sent and not answered, before this is asked."""
+        """Return what was paid for each run until now, with requests that got no answer."""
 
     def pay(self, call: int, run: int | None, spent: Spent, *, ended: bool) -> None:
-        """Keep what a call took that has ended; or what was sent for it by now, which then outlives a kill."""
+        """Keep what an ended call took; or what a running call has sent by now, so that it outlives a kill."""
 
 
 class Account(BaseCallback):
-    """What all LM calls take while this is open: those of programs, judges, metrics, and DSPy's own proposers.
+    """Counts what all LM calls take while it is open: those of programs, judges, metrics, and DSPy's own proposers.
 
-    A call counts for what it took once it has ended. Until then, and for ever if the process is killed, each request
+    A call that has ended counts with what it took. Until then, or for good if the process is killed, each request
     that was sent for it counts as a call with the tokens of its prompt.
 
     Args:
-        book: that it is kept in, which an earlier attempt may have begun; None keeps nothing.
-        run: of the calls; None for the account around those of all runs of the book, which count in `total`.
+        book: where it is kept; an earlier attempt may have begun it. None keeps nothing.
+        run: of the calls; None for the account around the accounts of all runs, which count in its `total`.
     """
 
     def __init__(self, book: Book | None = None, run: int | None = None) -> None:
@@ -50,8 +50,8 @@ class Account(BaseCallback):
         paid = book.paid() if book else {}
         self._earlier, self._sum = paid.pop(run, Spent()), Spent()
         self._parts: dict[int | Account | None, Spent | Account] = {**paid} if run is None else {}
-        self._calls = set[Meter]()  # those on their way
-        self._others: dict[str, tuple[Meter, ExitStack]] = {}  # those that DSPy makes for itself
+        self._calls = set[Meter]()  # calls on their way
+        self._others: dict[str, tuple[Meter, ExitStack]] = {}  # calls that DSPy makes for itself
         self._closed = False
         self._changed = threading.Condition()
 
@@ -66,17 +66,17 @@ class Account(BaseCallback):
         self._others[call_id] = meter, block
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """Count such a call, in the context that it began in."""
+        """Count a call that DSPy made for itself, in the context that it began in."""
         if call_id in self._others:
             meter, block = self._others.pop(call_id)
             block.close()
-            history = [] if exception else meter.lm.history  # others may ask the same LM; a failed call has no entry
+            history = [] if exception else meter.lm.history  # other calls may use this LM; a failed one has no entry
             meter.end(
                 [one for one in reversed(history) if one.get("outputs") is outputs][:1] or history[-1:], exception
             )
 
     def begin(self, meter: Meter) -> None:
-        """Let a call begin.
+        """Register a call that begins.
 
         Raises:
             KeyboardInterrupt: if the account is closed: this is one of the threads that a stop left behind.
@@ -106,7 +106,7 @@ class Account(BaseCallback):
             self._changed.notify_all()
 
     def add(self, took: Spent, call: int | None = None) -> None:
-        """Count what a call took; what the client's cache gave was paid for before."""
+        """Count what a call took; answers of the client's cache cost nothing."""
         with self._changed:
             self._sum = total([self._sum, took])
             if self.book and not self._closed and (took.calls > took.cached or took.failed):
@@ -114,23 +114,23 @@ class Account(BaseCallback):
 
     @property
     def spent(self) -> Spent:
-        """Return what the calls took that have ended, those of earlier attempts left out."""
+        """Return what the ended calls of this attempt took."""
         with self._changed:
             return self._sum
 
     @property
     def paid(self) -> Spent:
-        """Return what was paid by now, in earlier attempts and for calls on their way too."""
+        """Return what was paid by now, with earlier attempts and calls on their way."""
         with self._changed:
             return total([self._earlier, self._sum, *(call.sent for call in self._calls)])
 
     @property
     def total(self) -> Spent:
-        """Return what was paid by this account, those inside it, and those around it."""
+        """Return what was paid by the outermost account and all accounts inside it."""
         return self.around.total if self.around else self._with_parts()
 
     def check_budget(self, policy: RunPolicy | None) -> None:
-        """Raise an `OutOfBudgetError` if nothing is left to spend."""
+        """Raise an `OutOfBudgetError` if the budget is spent."""
         if policy is not None and (over := policy.over_budget(self.total)):
             raise OutOfBudgetError(f"Stopped: {over}; run the same with more of it.")
 
@@ -145,7 +145,7 @@ class Account(BaseCallback):
 
     @contextmanager
     def open(self) -> Iterator[Account]:
-        """Count what is asked inside the block; an account around it counts that in its `total` alone."""
+        """Count the calls inside the block; an account around it counts them only in its `total`."""
         self.around = scope().account
         if self.around:
             with self.around._changed:
@@ -161,7 +161,7 @@ class Account(BaseCallback):
 
 
 def cost_line() -> str | None:
-    """Return the line on what LM requests took that was not printed yet; None if none was sent."""
+    """Return the cost line that was not printed yet; None if no request was sent."""
     paid = total([_ended.popitem()[1]] if _ended else [])
     requests, tokens = paid.calls - paid.cached + paid.failed, paid.tokens_in + paid.tokens_out
     cost = f", {dollars(paid.cost)}" if paid.cost else ""
@@ -169,7 +169,7 @@ def cost_line() -> str | None:
     return f"{requests:,} in all; {tokens:,} tokens{cost}{guessed}" if requests else None
 
 
-_ended: dict[None, Spent] = {}  # what the last account paid that was inside no other
+_ended: dict[None, Spent] = {}  # what the last outermost account paid
 
 
 @lru_cache

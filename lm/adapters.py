@@ -1,14 +1,14 @@
-"""DSPy's adapters as a call uses them: they read replies with more patience, and make nothing twice.
+"""DSPy's adapters as a call uses them: they accept more forms of replies, and write no text twice.
 
-DSPy would take the first draft in an LM's thoughts for the answer; what is read is the text `without_thoughts`. It
-repairs no XML either: an LM that writes "AT&T" or "1 < 2", as people do, would fail its question. Values are read
-`in_shape`, and a long JSON is not repaired. A field has its name in any case and with spaces too.
+DSPy would take the first draft in an LM's thoughts for the answer; ours read the text `without_thoughts`. DSPy does
+not repair XML: an LM that writes "AT&T" or "1 < 2", as people do, would fail its question. Values are read
+`in_shape`, and a long JSON is not repaired. A field's name may be in capitals or small letters, and have spaces.
 
-In the chat form, the first marker of a field counts that is as DSPy asks for it. Only where one is missing, others do,
-such as bold ones; only where nothing is marked, an object of JSON that is the whole reply. No input can write these.
+In the chat form, a field's first marker in DSPy's form counts. If a field has none, other forms count, such as bold
+ones; if nothing is marked, a JSON object that is the whole reply counts. No input can write these.
 
-DSPy makes the system message of a signature, and what checks a type, anew for every request. It describes the form of a
-reply also where demonstrations show it: some 100 words of each compiled prompt.
+DSPy makes the system message of a signature, and the validator of a type, anew for every request. It also describes
+the form of a reply where demonstrations show it: some 100 words of each compiled prompt.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from pydantic_core import PydanticSerializationError
 from .repairs import LONGEST, in_shape, json_alone, json_object, json_value
 from .thoughts import without_thoughts
 
-_format: Any = dspy.Adapter.format  # DSPy tells callbacks of each class's own
+_format: Any = dspy.Adapter.format  # DSPy wraps the methods of each subclass for callbacks
 _postprocess: Any = dspy.Adapter._call_postprocess
 _S = r"[^\S\n]{0,4}"
 _BEFORE = r"(?:[^\S\n]|[\ufeff\u200b*_`>#-]){0,12}"  # spaces, and the signs of bold text, code, headings and lists
 _DRESSED = re.compile(  # **[[ ## Final Content ## ]]**, ### [[##answer##]], ## Answer ##
     rf"^{_BEFORE}?\[{{0,2}}{_S}##{_S}(\w[\w -]{{0,63}}?){_S}##{_S}\]{{0,2}}[*_`:]{{0,6}}(?!#)", re.MULTILINE
 )
-_COMPLETED = re.compile(  # at a line's end
+_COMPLETED = re.compile(  # at the end of a line
     rf"(?:^{_BEFORE}|[*_`]{{0,3}})\[\[{_S}##{_S}completed{_S}##{_S}\]\][^\w\n]*$", re.MULTILINE | re.IGNORECASE
 )
 _CUT_MARKER = re.compile(
@@ -52,7 +52,7 @@ _LESS = re.compile(r"<(?![A-Za-z_/])")
 
 
 def patient(adapter: dspy.Adapter) -> dspy.Adapter:
-    """Return the adapter, if it is one of DSPy's, as one of ours with its options; another's adapter as it is."""
+    """Return our version of one of DSPy's adapters, with its options; any other adapter as it is."""
     kind = _OURS.get(type(adapter))
     if kind is None:
         return adapter
@@ -62,7 +62,7 @@ def patient(adapter: dspy.Adapter) -> dspy.Adapter:
 
 
 def prompt_of(adapter: dspy.Adapter, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a prompt; an adapter of ours keeps them, until DSPy asks it for the same."""
+    """Return the messages of a prompt; our adapters keep them until DSPy asks for the same prompt."""
     if not isinstance(adapter, _Patient):
         return list(adapter.format(signature, demos, inputs))
     adapter.written = signature, adapter.write(signature, demos, inputs)
@@ -72,7 +72,7 @@ def prompt_of(adapter: dspy.Adapter, signature: Any, demos: list[Any], inputs: d
 class ReplySchema(dict[str, Any]):
     """The JSON schema of a signature's outputs, as the option ``response_format``.
 
-    `ChatAdapter` reads such a reply too, so that a kept reply serves whether it was asked for in this form or not.
+    `ChatAdapter` reads such a reply too, so a cached reply can be used whether this form was asked for or not.
     """
 
     def __init__(self, signature: Any) -> None:
@@ -82,7 +82,7 @@ class ReplySchema(dict[str, Any]):
 
 
 class _Patient:
-    """What our adapters share.
+    """The common base of our adapters.
 
     Attributes:
         written: a signature, and the messages that `prompt_of` wrote last; empty once they were sent.
@@ -92,7 +92,7 @@ class _Patient:
     written: tuple[Any, list[dict[str, Any]]] = None, []
 
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages of a prompt; DSPy has another signature if the model is given native functions."""
+        """Return the messages of a prompt; DSPy passes another signature if the model is given native functions."""
         (written, messages), self.written = self.written, (None, [])
         return messages if written is signature else self.write(signature, demos, inputs)
 
@@ -101,15 +101,15 @@ class _Patient:
         return list(_format(self, signature, demos, inputs))
 
     def format_system_message(self, signature: Any) -> str:
-        """Return the system message of a signature, which is made of nothing else."""
+        """Return the system message, which depends on the signature alone."""
         return str(_written(self.theirs, "format_system_message", signature, *_changeable(signature)))
 
     def user_message_output_requirements(self, signature: Any) -> str:
-        """Return what ends a prompt."""
+        """Return the end of a prompt."""
         return str(_written(self.theirs, "user_message_output_requirements", signature, *_changeable(signature)))
 
     def _call_postprocess(self, *given: Any) -> list[dict[str, Any]]:
-        """Return the fields of the outputs of an LM; a server may have taken a whole reply for thoughts."""
+        """Return the fields of an LM's outputs; a server may have sent a whole reply as thoughts."""
         processed, original, outputs, *options = given
         return list(_postprocess(self, processed, original, map(_with_text, outputs), *options))
 
@@ -119,7 +119,7 @@ class _Patient:
         Raises:
             AdapterParseError: if there is no such reply, or not all of its fields.
         """
-        try:  # DSPy makes a new dict of the fields each time
+        try:  # read once: DSPy makes a new dict of the fields each time
             said = self.said(signature, without_thoughts(completion, outputs := signature.output_fields))
             wanted = [(name, info.annotation) for name, info in outputs.items() if name in said]
             read = {name: _read(said[name], kind) for name, kind in wanted}
@@ -131,10 +131,10 @@ class _Patient:
         return fields
 
     def said(self, signature: Any, reply: str) -> dict[str, Any]:
-        """Return what a reply says in each field.
+        """Return the text or value of each field in a reply.
 
         Raises:
-            ValueError: if it has not the adapter's form.
+            ValueError: if the reply does not have the adapter's form.
         """
         raise NotImplementedError
 
@@ -145,7 +145,7 @@ class ChatAdapter(_Patient, dspy.ChatAdapter):
     theirs = dspy.ChatAdapter
 
     def write(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages of a prompt, made anew; a form that a demonstration shows is not described."""
+        """Return the messages of a prompt, made anew; the form of a reply is left out if a demonstration shows it."""
         messages = super().write(signature, demos, inputs)
         if any(_is_whole(demo, signature) for demo in demos) and not _says_more(signature):
             fields = _written(self.theirs, "format_field_description", signature, *_changeable(signature))
@@ -156,14 +156,14 @@ class ChatAdapter(_Patient, dspy.ChatAdapter):
     def format_user_message_content(
         self, signature: Any, inputs: dict[str, Any], prefix: str = "", suffix: str = "", main_request: bool = False
     ) -> str:
-        """Return what an LM is given."""
+        """Return the message with the inputs."""
         fields = [(name, info) for name, info in signature.input_fields.items() if name in inputs]
         given = [f"[[ ## {name} ## ]]\n{_shown(info, inputs[name])}" for name, info in fields]
         wanted = [self.user_message_output_requirements(signature)] if main_request else []
         return "\n\n".join([prefix, *given, *wanted, suffix]).strip()
 
     def said(self, signature: Any, reply: str) -> dict[str, Any]:
-        """Return the texts below the first marker of each field, or what else the reply plainly says."""
+        """Return the text below the first marker of each field, or the fields in another form that is clear."""
         fields, names = signature.output_fields, [*signature.fields, "completed"]
         marked = reply if "completed" in fields else _COMPLETED.sub("\n[[ ## completed ## ]]", reply)
         marked = _CUT_MARKER.sub("", marked)
@@ -199,7 +199,7 @@ class XMLAdapter(_Patient, dspy.XMLAdapter):
     theirs = dspy.XMLAdapter
 
     def said(self, signature: Any, reply: str) -> dict[str, Any]:
-        """Return what the elements hold; what can begin neither a tag nor an entity is text."""
+        """Return the contents of the elements; a "<" or "&" that begins no tag or entity is text."""
         try:
             root = ET.fromstring(f"<reply>{_LESS.sub('&lt;', _AND.sub('&amp;', reply))}</reply>")
         except ET.ParseError as error:
@@ -209,7 +209,7 @@ class XMLAdapter(_Patient, dspy.XMLAdapter):
         return {name: self._said_as(fields[name].annotation, elements) for name, elements in held.items()}
 
     def _said_as(self, kind: Any, elements: list[ET.Element]) -> Any:
-        """Return what an element holds, as a value of the first of several types that it can be."""
+        """Return the content of an element as a value of the first of several types that fits."""
         schema = _schema(kind)
         ways = [schema, *schema.get("anyOf", [])]
         values = [self._elements_to_value(elements, way, schema.get("$defs", {})) for way in ways]
@@ -226,14 +226,14 @@ _OURS: dict[type[dspy.Adapter], Any] = {
 
 
 def _with_text(output: Any) -> Any:
-    """Return an output of an LM, its thoughts in the place of a text that is missing."""
+    """Return an output of an LM; if it has no text, its thoughts take that place."""
     if not isinstance(output, dict) or output.get("tool_calls") or (output.get("text") or "").strip():
         return output
     return output | {"text": f"{thoughts}</think>"} if (thoughts := output.get("reasoning_content")) else output
 
 
 def _sections(reply: str) -> dict[str, str]:
-    """Return the text below the first marker of each name, and before all of them."""
+    """Return the text below the first marker of each name; under "" the text before all markers."""
     sections: list[tuple[str, list[str]]] = [("", [])]
     for line in reply.splitlines():
         if header := field_header_pattern.match(bare := line.strip()):
@@ -244,19 +244,19 @@ def _sections(reply: str) -> dict[str, str]:
 
 
 def _plain_marker(dressed: re.Match[str], names: Collection[str]) -> str:
-    """Return a marker as DSPy reads it; what names nothing known stays as it is."""
+    """Return a marker in DSPy's form; one with an unknown name stays as it is."""
     name = _named(dressed[1], names)
     return f"[[ ## {name} ## ]] " if name else dressed[0]
 
 
 def _by_field(said: dict[str, Any], fields: Any) -> dict[str, Any]:
-    """Return what is said in each field; its own name goes before one that is written in another way."""
+    """Return the value of each field; its exact name goes before another spelling of it."""
     names = {_named(name, fields): name for name in reversed(said)}
     return {field: said[field if field in said else name] for field, name in names.items() if field}
 
 
 def _named(written: str, names: Collection[str]) -> str | None:
-    """Return which of the names is written, in any case, and with spaces or not."""
+    """Return the one of the names that is meant, whatever its case and spaces; None if there is none."""
     ways = {re.sub(r"[\W_]", "", name).casefold(): name for name in names}
     return written if written in names else ways.get(re.sub(r"[\W_]", "", written).casefold())
 
@@ -275,7 +275,7 @@ def _kinds(kind: Any) -> tuple[Any, ...]:
 
 
 def _shown(info: Any, value: Any) -> Any:
-    """Return what DSPy shows of a value, for which it makes what writes its type anew each time."""
+    """Return a value as DSPy shows it in a prompt; DSPy would make the serializer of a list anew each time."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and info.annotation is not str:
@@ -285,7 +285,7 @@ def _shown(info: Any, value: Any) -> Any:
 
 
 def type_adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return what checks values of a type, made once."""
+    """Return the validator of a type, made once."""
     try:
         return _kept_adapter(kind)
     except TypeError:  # a type with an annotation that has no hash
@@ -309,19 +309,19 @@ def _is_whole(demo: dict[str, Any], signature: Any) -> bool:
 
 @lru_cache(maxsize=512)
 def _says_more(signature: Any) -> bool:
-    """Return whether the schema of an output says what no demonstration shows: a field of it is described."""
+    """Return whether an output's schema has a description of a field, which no demonstration shows."""
     schemas = [type_adapter(info.annotation).json_schema() for info in signature.output_fields.values()]
     models = [model for schema in schemas for model in (schema, *schema.get("$defs", {}).values())]
     return any("description" in field for model in models for field in model.get("properties", {}).values())
 
 
 def _changeable(signature: Any) -> tuple[Any, ...]:
-    """Return what of a signature may be changed in place."""
+    """Return the parts of a signature that may be changed in place."""
     extras = [(name, info.json_schema_extra) for name, info in signature.model_fields.items()]
     return signature.__doc__, tuple((name, extra["desc"], extra.get("constraints")) for name, extra in extras)
 
 
 @lru_cache(maxsize=1024)
 def _written(theirs: Any, method: str, signature: Any, instructions: str, fields: Any) -> Any:
-    """Return what a method of DSPy's adapter writes of a signature with these instructions and fields."""
+    """Return the text that a method of DSPy's adapter writes for a signature with these instructions and fields."""
     return getattr(theirs(), method)(signature)

@@ -45,24 +45,24 @@ from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
 from .window import Drop, drop_passage, fit, options_of, reply_tokens, window_of
 
-ATTEMPTS = 3  # replies that may be asked for, until one can be used
-_MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
+ATTEMPTS = 3  # attempts to get a usable reply
+_MOST_REPLIES = 100  # attempts including cached replies, as an LM may say that all its replies are cached
 RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would return the same bad reply again
-SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
+SHORTENINGS = 4  # times that a prompt is shortened, if it should fit the window but the server finds it too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
-LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
+LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters that a failure keeps
 
-UNREADABLE = 2  # replies of an LM in the chat form, beyond those that could be read: then a schema asks for JSON
+UNREADABLE = 2  # unreadable replies in the chat form, less the readable ones, after which a schema asks for JSON
 
-_NAMES = {  # how servers name an option that they refuse; of the last two, only ours are left out
+_NAMES = {  # how servers name a refused option; of the last two, only our own values are left out
     "temperature": r"temperature|top_p",
     "stream": r"\bstream",
     "max_tokens": r"max_(\w+_)?tokens|the completion",
     "response_format": r"response.?format|schema|grammar|json.?mode|structured|guided",
 }
-_refused = set[tuple[str, str, str]]()  # address and model of an LM, and what its server refused
-_unread = Counter[tuple[str, str]]()  # replies of an LM in the chat form that could not be read, less those that could
+_refused = set[tuple[str, str, str]]()  # an LM's address and model, and the option that its server refused
+_unread = Counter[tuple[str, str]]()  # by LM: unreadable replies in the chat form, less the readable ones
 
 logger = logging.getLogger(__name__)
 
@@ -85,16 +85,16 @@ def call(
     - a reply that was cut at the token limit: also with twice the room;
     - no reply (429, 5xx, a broken connection, a timeout): the same request after a wait;
     - a prompt that the server finds too long: with a passage less, or with the only passage halved;
-    - a temperature, a stream, our bound or our schema of the reply that the server refuses by name: without, from then
-      on.
+    - the server refuses by name a temperature, a stream, our token limit or our schema of the reply: without that
+      option, from then on.
 
-    An LM that does not keep the chat form is sent the schema of its reply (``response_format``).
+    An LM that does not follow the chat form is sent the schema of its reply (``response_format``).
 
     Args:
         predict: the predictor.
         config: options of the LM for this call, such as a temperature to sample at.
         drop: which of the ``passages`` is left out first.
-        writing: makes what is sent a reply piece by piece (``send``), if somebody is told of the question.
+        writing: makes the receiver of a reply's pieces (``send``), if there is a listener.
         inputs: the predictor's fields.
 
     Raises:
@@ -111,11 +111,11 @@ def call(
 
 @contextmanager
 def sampled(temperature: float, rollout: int) -> Iterator[None]:
-    """Sample each reply in the block: of the configured LM, and of one that a predictor has for itself.
+    """Sample each reply in the block, of the configured LM and of predictors' own LMs.
 
     Args:
         temperature: above 0; a model that takes none samples at its own, and a warning says so.
-        rollout: tells the replies from those to the same prompts in other runs, which the client's cache holds.
+        rollout: separates the replies from those to the same prompts in other runs, which the client's cache holds.
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None and not takes_temperature(str(lm.model)):
@@ -125,13 +125,13 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
 
 
 def rollout_in_use() -> int:
-    """Return the rollout that replies are sampled in; 0 outside of all."""
+    """Return the rollout in which replies are sampled; 0 outside of `sampled`."""
     own = (scope().sampling or {}).get("rollout_id")
     return own or (dspy.settings.lm.kwargs.get("rollout_id") if dspy.settings.lm else None) or 0
 
 
 class _Call:
-    """One call, and what was tried for it."""
+    """One call, with its attempts."""
 
     def __init__(self, predict: dspy.Predict, config: dict[str, Any], drop: Drop, inputs: dict[str, Any], writing: Any):
         lm = predict.lm or dspy.settings.lm
@@ -150,7 +150,7 @@ class _Call:
         self.spent, self.dropped = list[Spent](), list[Dropped]()
         self.whom = address_of(lm), str(lm.model)
         known = [] if is_replayed() else [name for name in _NAMES if (*self.whom, name) in _refused]
-        self.without, self.sent = set(known), set[str]()  # options that requests leave out; that the last one had
+        self.without, self.sent = set(known), set[str]()  # options that requests leave out; those that the last one had
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -161,7 +161,7 @@ class _Call:
                 self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
                 try:
                     reply = self.request()
-                    reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of those
+                    reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of fields
                     return reply
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
@@ -190,7 +190,7 @@ class _Call:
         if dspy.settings.send_stream and not (can_send() and streams):
             settings["send_stream"] = None
         if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
-            settings |= {} if scope().is_apart else {"send_stream": self.writing()}  # one text at a time
+            settings |= {} if scope().is_apart else {"send_stream": self.writing()}  # writes one reply at a time
         failed: BaseException | None = None
         stream = settings.get("send_stream", dspy.settings.send_stream)
         config = self.request_options(stored is not None, stream is not None)
@@ -201,12 +201,12 @@ class _Call:
                 if on_loop():
                     without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
                     reply = within(seconds, partial(self.predict, **given), without_thread)
-                else:  # on a thread, the connection keeps to the time
+                else:  # on a thread, the connection enforces the deadline
                     reply = self.predict(**given)
             if lm.history and not lm.history[-1].get("outputs"):
                 raise LMServerError("no reply: it has no choices", model=lm.model)
         except AdapterParseError as error:
-            self.note_form(unread=int(not error.parsed_result))  # nothing is in the form, also of a reply that was cut
+            self.note_form(unread=int(not error.parsed_result))  # nothing has the chat form, even if the reply was cut
             self.refuse_partial(lm)
             self.note_form(unread=int(bool(error.parsed_result)))
             raise
@@ -225,43 +225,43 @@ class _Call:
         self.refuse_partial(lm)
         self.note_form(unread=-1)
         make_writable(reply)
-        if dspy.settings.trace is not None:  # only now: a reply that was cut must not become a demonstration
+        if dspy.settings.trace is not None:  # traced only now, as a reply that was cut must not become a demonstration
             dspy.settings.trace.extend(trace)
         return reply
 
     def leave_out(self, inputs: dict[str, Any], dropped: Dropped | None) -> None:
-        """Take these inputs from now on, of which something may have been dropped."""
+        """Use these inputs from now on; note what was dropped from them."""
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 
     def request_options(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
-        """Return the options of a request: those of the call without what the server refuses, and ours of its reply."""
+        """Return the options of a request: the call's without refused ones, and our own for the reply."""
         options = {**self.lm.kwargs, **self.predict.config, **self.config}
         sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
         is_unbounded = not self.max_tokens and (is_stored or is_served(self.lm))
         had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
         had["response_format"] = not options.get("response_format") and (is_stored or self.is_formless)
         self.sent = {name for name in had if had[name]} - self.without
-        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent
+        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent to the server
         config |= {"max_tokens": self.room} if "max_tokens" in self.sent else {}
         has_schema = "response_format" in self.sent and not is_stored
         return config | ({"response_format": ReplySchema(self.predict.signature)} if has_schema else {})
 
     @property
     def is_formless(self) -> bool:
-        """Return whether a schema is sent, as the LM does not keep the chat form."""
+        """Return whether a schema is sent because the LM does not follow the chat form."""
         is_bad = isinstance(self.adapter, ChatAdapter) and is_served(self.lm) and _unread[self.whom] >= UNREADABLE
         return is_bad and "response_format" not in self.without
 
     def note_form(self, unread: int) -> None:
-        """Count a reply that could not be read, or take off one that could, if the LM was asked for the chat form."""
+        """Add 1 for an unreadable reply, subtract 1 for a readable one, if the LM was asked for the chat form."""
         if isinstance(self.adapter, ChatAdapter) and "response_format" not in self.sent:
             _unread[self.whom] += unread
             if self.is_formless:
                 _tell_no_form(self.whom[1])
 
     def is_refused(self, error: LMError) -> bool:
-        """Return whether the server refuses, by its name, an option of the last request; leave that out of others."""
+        """Return whether the server refuses an option of the last request by name; leave it out of later requests."""
         refuses = cause_of(error) == "refused" or error.status in (500, 501)
         named = {name for name in self.sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
         named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
@@ -283,18 +283,18 @@ class _Call:
             )
 
     def ask_for_another(self, error: AdapterParseError | _PartialReplyError) -> None:
-        """Change the request so that another reply can come; the same request would return the same one.
+        """Change the request so that it gets another reply; the same request would get the same one.
 
-        A reply from the cache is no attempt: those that failed a question are there when it is asked once more.
+        A cached reply is no attempt: the replies that made a question fail are in the cache when it is asked again.
         """
         self.replies += 1
         self.attempts += not self.cached
         if self.attempts == ATTEMPTS or self.replies == _MOST_REPLIES:
             raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
-        # the retries of two samples differ as well: each sample has a rollout of its own
+        # each sample has its own rollout, so that the retries of two samples differ too
         another = {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
         self.config |= _options(another, self.lm)
-        self.without.add("stream")  # some tell less of a reply in a stream
+        self.without.add("stream")  # some servers say less about a reply in a stream
         if isinstance(error, _CutReplyError):
             self.cut = error
             name = "max_completion_tokens" if self.lm.kwargs.get("max_completion_tokens") else "max_tokens"
@@ -312,12 +312,12 @@ class _Call:
         """Wait before the same request is sent again, if it may be."""
         self.retries += 1
         bound = limits().retries
-        if self.cut and isinstance(error, LMInvalidRequestError):  # more room than the model may be given
+        if self.cut and isinstance(error, LMInvalidRequestError):  # the raised limit is more than the model allows
             raise self.failed("truncated", self.cut) from error
         cause, most = cause_of(error), self.lm.num_retries if bound is None else bound
         if cause not in PASSING or self.retries > most:
             raise self.failed(cause, error) from error
-        if is_replayed():  # the time has passed already
+        if is_replayed():  # the time is over already
             return
         seconds = retries.wait_before(self.retries, error)
         check_deadline(self.name, seconds, because=first_line(error))
@@ -325,24 +325,24 @@ class _Call:
         retries.pause(seconds)
 
     def failed(self, cause: Cause, error: Exception) -> CallFailedError:
-        """Return the failure that this call ends in."""
+        """Return the failure of this call."""
         return CallFailedError(cause, without_address(f"{self.name}: {first_line(error)}", self.lm))
 
     @property
     def max_tokens(self) -> int | None:
-        """Return how many tokens the reply may have, if that is bounded."""
+        """Return the token limit of the reply; None if there is none."""
         return reply_tokens({**self.lm.kwargs, **self.predict.config, **self.config})
 
     @property
     def room(self) -> int:
-        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is cut."""
+        """Return our token limit for a reply without another one: an LM may write without end."""
         facts = facts_of(str(self.lm.model))
         most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
         return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
 
     @property
     def window(self) -> float:
-        """Return the tokens of a prompt and its reply; infinity if they are not known."""
+        """Return the LM's window in tokens; infinity if it is not known."""
         return window_of(self.lm) or inf
 
     def prompt(self) -> str:
@@ -365,24 +365,24 @@ class _Call:
 
 
 def ask_without(lm: dspy.BaseLM, *options: str) -> None:
-    """Leave options that its server refuses out of what an LM is sent: ``temperature``, ``stream``, ``max_tokens``."""
+    """Leave options that its server refuses out of an LM's requests: ``temperature``, ``stream``, ``max_tokens``."""
     _refused.update((address_of(lm), str(lm.model), option) for option in options)
 
 
 @lru_cache(maxsize=64)
 def takes_temperature(model: str) -> bool:
-    """Return whether the model may be sent a temperature: DSPy knows some that refuse all but their own."""
+    """Return whether the model accepts a temperature: DSPy knows some that refuse all but their own."""
     try:
         dspy.LM(model, temperature=0.5)
     except LMConfigurationError:
         return False
-    except ValueError:  # the name of an LM of another class, which DSPy's would not take
+    except ValueError:  # the name of an LM of another class, which `dspy.LM` refuses
         return True
     return facts_of(model).get("supports_sampling_params") is not False
 
 
 def _options(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
-    """Return those options of a call that the LM's model takes; what its server refuses is left out of requests."""
+    """Return the options of a call that the LM's model accepts; those that its server refuses are left out later."""
     refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
     return {name: value for name, value in config.items() if name not in refused}
 
@@ -408,7 +408,7 @@ class _CutReplyError(_PartialReplyError):
 
 
 def _timeout(lm: dspy.BaseLM) -> dict[str, Any]:
-    """Return the option that bounds each wait for the next bytes of a reply; none for an LM without a connection."""
+    """Return the timeout of each wait for the next bytes of a reply; none for an LM without a connection."""
     if not is_served(lm):
         return {}
     return {"timeout": limits().timeout or lm.kwargs.get("timeout") or TIMEOUT}
@@ -417,14 +417,14 @@ def _timeout(lm: dspy.BaseLM) -> dict[str, Any]:
 def _patience(lm: dspy.BaseLM) -> float:
     """Return the seconds to wait for a whole reply: a little longer than the client, within the question's time."""
     if not is_served(lm):
-        return inf  # it runs in this process: it cannot send a few bytes and stall
+        return inf  # it runs in this process, so it cannot send a few bytes and stall
     timeout = lm.kwargs["timeout"]
     seconds = timeout if isinstance(timeout, (int, float)) else timeout.read or inf  # an httpx.Timeout
     return min(1.1 * seconds + 0.1, max(time_left(), 0.0))
 
 
 def _is_awaited(lm: dspy.BaseLM) -> bool:
-    """Return whether DSPy can ask the LM on an event loop: by its engine, or by a method of its class."""
+    """Return whether DSPy can await the LM on an event loop: by its engine, or by a method of its class."""
     if not isinstance(getattr(lm, "engine", ""), str):
         return getattr(lm, "_async_engine_spec", None) is not None
     asked_by = next(kind for kind in type(lm).__mro__ if vars(kind).keys() & {"forward", "aforward"})

@@ -1,4 +1,4 @@
-"""A question as an ordered list of steps: each LM request, search, reading and comparison with its outcome.
+"""The ordered steps of a question: each LM request, search, reading and comparison with its outcome.
 
 What a question spent, found and left out of prompts is read from the steps, and so are its record and its replay.
 """
@@ -24,7 +24,7 @@ from .spent import Spent, total
 T = TypeVar("T")
 
 Place = tuple[int, ...]
-"""Where a step stands among all steps of a question: tuples sort as the program asks."""
+"""The position of a step in its question: tuples sort in the program's order."""
 
 Kind = Literal["request", "search", "comparison", "reading"]
 
@@ -38,7 +38,7 @@ class Fault(_Part):
 
     Attributes:
         error: the class of DSPy's error for a request; for everything else, the cause of the question's failure.
-        message: what was said of it.
+        message: the error's message.
         status: of the HTTP reply, if there was one.
     """
 
@@ -62,17 +62,17 @@ class Dropped(_Part):
 
 
 class EpisodeStep(_Part):
-    """One request to the world outside the program, and its outcome.
+    """One LM request, search, comparison or reading of a question, and its outcome.
 
     Attributes:
         place: among all steps of the question.
         kind: a request to the LM, a search, a comparison of texts, or a reading by a trained reader.
         name: of the prompt, the retriever or the reader.
-        request: all that the outcome may depend on, as JSON: the prompt and how to sample; the query and k.
-        outcome: as JSON; of a request, its replies (``text``, ``reasoning``, ``finish``); None if there was none.
-        fault: why there was none.
-        spent: by this request, or by the LM requests that are part of it, as a reranker's are of a search.
-        dropped: what was left out of these prompts.
+        request: all that the outcome may depend on, as JSON: the prompt and the sampling options; the query and k.
+        outcome: as JSON; for an LM request, its replies (``text``, ``reasoning``, ``finish``); None if there is none.
+        fault: why there is no outcome.
+        spent: by this LM request, or by those that are part of the step, such as a reranker's in a search.
+        dropped: what was left out of the prompts.
         seconds: that it took.
     """
 
@@ -88,7 +88,7 @@ class EpisodeStep(_Part):
 
     @property
     def digest(self) -> str:
-        """Return a digest of the request, and to whom."""
+        """Return a digest of the request and of its receiver."""
         return json_hash([self.kind, self.name, self.request])[:16]
 
 
@@ -105,7 +105,7 @@ class Episode:
 
     @property
     def ordered(self) -> list[EpisodeStep]:
-        """Return the steps in the order in which the program asks, whichever thread was the fastest."""
+        """Return the steps in the order of the program, whichever thread was the fastest."""
         return sorted(self.steps, key=lambda step: step.place)
 
     @property
@@ -127,10 +127,9 @@ class Episode:
 
 @contextmanager
 def episode() -> Iterator[Episode]:
-    """Collect the steps that are taken inside the block, also on threads that run in a copy of the context.
+    """Collect the steps inside the block, also those of threads that run in a copy of the context.
 
-    An episode around it gets them when the block ends, also if it raises; they have places of their own among its
-    steps.
+    On exit, even after an exception, an enclosing episode gets them, at their own places among its steps.
     """
     new, outer = Episode(), scope().episode
     try:
@@ -151,12 +150,12 @@ def next_place() -> Place:
 
 
 def here() -> Place:
-    """Return the place under which this context's steps are counted: which of several tasks it is."""
+    """Return the place under which this context's steps are counted; each of several tasks has its own."""
     return scope().place
 
 
 class Source(Protocol):
-    """Where a replay takes outcomes from."""
+    """A source of stored outcomes for a replay."""
 
     def take(self, begun: EpisodeStep) -> EpisodeStep:
         """Return the stored step for one that has no outcome yet."""
@@ -174,7 +173,7 @@ def is_replayed() -> bool:
 
 def begin_step(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
     """Return a new step without its outcome and, in a replay, the stored one; else None."""
-    # neither checked again nor given a copy of each default, which takes long
+    # skips validation and copies of the defaults, which take long
     begun = _STEP.model_copy(update={"place": next_place(), "kind": kind, "name": name, "request": request})
     source: Source | None = scope().source
     return begun, None if source is None else source.take(begun)
@@ -192,7 +191,7 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
     Args:
         kind, name, request: see `EpisodeStep`.
         outcome: the type of the outcome, which can be written as JSON.
-        take: takes it. LM requests inside are part of this step, and no steps of their own.
+        take: produces the outcome. LM requests inside are part of this step, not steps of their own.
 
     Raises:
         CallFailedError: that `take` raises, or in a replay raised then.
@@ -212,7 +211,7 @@ def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Cal
     except CallFailedError as error:
         kept["fault"] = Fault(error=error.failure.cause, message=error.failure.message)
         raise
-    except Exception as error:  # a reader's own: whoever asked it makes the same failure of it
+    except Exception as error:  # a reader's own error: its caller turns it into the same failure
         kept["fault"] = Fault(error="reader", message=f"{type(error).__name__}: {error}")
         raise
     finally:

@@ -1,4 +1,4 @@
-"""How a question fails: for a reason that is counted apart."""
+"""The failure of a question, with a cause by which failures are counted."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from .models import is_served
 from .scope import scoped
 
 Cause = Literal[
-    "question",  # empty or overlong
+    "question",  # the question is empty or too long
     "unparsable",  # no reply was whole and could be parsed, after bounded retries
     "truncated",  # every reply was cut at the token limit
     "context-window",  # the prompt does not fit, even with its passages shortened
     "deadline",  # the question's time was over
     "unreachable",  # no answer from the LM's address, or a connection that broke
-    "timeout",  # of one request, after bounded retries
+    "timeout",  # a request took too long, after bounded retries
     "rate-limit",
     "auth",  # a wrong or missing key, or no credit
     "refused",  # the LM's server rejected the request
     "server",  # the LM's server failed, or answered with something that is no reply
     "retrieval",  # the retriever failed
     "reader",  # the reader failed
-    "error",  # a fault in a program, not in what it was given
+    "error",  # a fault in a program, not in its inputs
 ]
 
 
@@ -91,7 +91,7 @@ class CallFailedError(Exception):
     """The failure of a call that a program needs; `Program` turns it into a failed prediction.
 
     Attributes:
-        failure: what the prediction will say.
+        failure: for the prediction.
         predict: the predictor that was called; None if no LM call failed.
     """
 
@@ -101,7 +101,7 @@ class CallFailedError(Exception):
         self.predict: dspy.Predict | None = None
 
     def add_where(self, **fields: str) -> None:
-        """Add to what is known about the place."""
+        """Add fields to the place of the failure."""
         where = (self.failure.where or Where()).model_copy(update=without_secrets(fields))
         self.failure = self.failure.model_copy(update={"where": where})
 
@@ -114,14 +114,14 @@ class CannotAskError(QuestreeError):
     """
 
     def __init__(self, error: CallFailedError):
-        cause = error.__cause__  # the caller's own address, which no record or page shows
+        cause = error.__cause__  # shows the caller's own address, which no record or page does
         why = first_line(cause) if isinstance(cause, LMError) else error.failure.message
         advice = ". Does the server run, and is its address right?" if error.failure.cause == "unreachable" else ""
         super().__init__(f"No question can be asked: {why}{advice}")
 
 
 def counting_failures() -> AbstractContextManager[None]:
-    """Return a context in which every failure is a failed prediction, for whoever counts them and gives up in time."""
+    """Return a context in which every failure is a failed prediction, for callers that count them and give up."""
     return scoped(counts_failures=True)
 
 
@@ -139,7 +139,7 @@ _CAUSES: list[tuple[type[LMError], Cause]] = [
 PASSING: set[Cause] = {"rate-limit", "timeout", "unreachable", "server"}
 """Causes with which the same request may succeed later."""
 NEVER_SENT = (LMConfigurationError, LMUnsupportedFeatureError)
-"""Errors of requests that were not even tried."""
+"""Errors of requests that were not sent."""
 
 # Servers' words for a prompt that is too long: OpenAI and vLLM, OpenAI's newer ones, llama.cpp, Ollama, TGI,
 # Anthropic, Gemini, Mistral. Some send them with status 400, some with 413, 422 or 500.
@@ -167,9 +167,9 @@ def cause_of(error: LMError) -> Cause:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, shortened; secrets go first, so that none is cut and stays.
+    """Return the first line of an error's message, shortened after secrets were removed, so that no part of one stays.
 
-    Of an LM's error it is the message alone: DSPy writes the model's name before it.
+    For an LM's error it is the message alone: DSPy writes the model's name before it.
     """
     message = error.message if isinstance(error, LMError) else str(error)
     lines = (line.strip() for line in message.splitlines())
@@ -192,7 +192,7 @@ def abridged(text: str, most: int) -> str:
 
 
 _ADDRESSES = {"api_base", "base_url"}
-_SHORTEST_ADDRESS = 8  # characters: what is shorter would be found in any text
+_SHORTEST_ADDRESS = 8  # characters: a shorter secret would be found in any text
 _SECRETS = {"api_key", "headers", "extra_headers", "default_headers"}
 
 
@@ -206,9 +206,9 @@ def remember_lm(lm: dspy.BaseLM) -> None:
 
 
 def address_of(lm: dspy.BaseLM) -> str:
-    """Return the address that an LM is asked at; empty if nothing names one.
+    """Return the address of an LM's server; empty if nothing names one.
 
-    It is the LM's own, or else what the environment names for its provider: both variables, where both are set.
+    It is the LM's own, or else the environment's for its provider: both variables, if both are set.
     """
     own = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
     if own is not None or not is_served(lm):

@@ -1,4 +1,4 @@
-"""What an LM is given and returns: no input may end a section of the prompt, or begin one in a reply."""
+"""Guard prompts and replies: no input may end a section of the prompt, or begin one in a reply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ADAPTERS: dict[str, type[dspy.Adapter]] = {
 def adapter_named(name: str) -> dspy.Adapter | None:
     """Return a new adapter, to be configured; None for "chat", which is used where none is configured.
 
-    None of them asks once more in another adapter's form, as `adapter_in_use` says.
+    None of them repeats a failed request in another adapter's form; see `adapter_in_use`.
     """
     if name == "xml":
         return dspy.XMLAdapter(use_json_adapter_fallback=False)
@@ -85,9 +85,9 @@ def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
 
 
 def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[dict[str, Any]]:
-    """Return the predictor's complete demonstrations as they are sent: guarded as inputs are, and null is a word.
+    """Return the predictor's complete demonstrations as they are sent: guarded as inputs are, with "null" for None.
 
-    They come from rows of a task, from earlier replies, or from a file. DSPy takes None for a field that was not
+    They come from rows of a task, from earlier replies, or from a file. DSPy would show None as a field that was not
     supplied.
     """
     guard, outputs = _guard(adapter, predict.signature.fields), predict.signature.output_fields
@@ -97,20 +97,20 @@ def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[d
         if value is None:
             return "null"
         escaped = name in outputs and (is_chat or outputs[name].annotation is str or not isinstance(value, str))
-        return changed_texts(value, neutralise if escaped else guard)  # the adapters escape most of what is replied
+        return changed_texts(value, neutralise if escaped else guard)  # the adapters escape most of a reply themselves
 
     return [{name: shown(name, value) for name, value in demo.items()} for demo in complete_demonstrations(predict)]
 
 
 def make_writable(reply: dspy.Prediction) -> None:
-    """Take what no file should hold out of a reply, in place, as `without_secrets` does."""
+    """Remove what no file should hold from a reply, in place, as `without_secrets` does."""
     for name, value in without_secrets(dict(reply)).items():
         reply[name] = value
 
 
 def _guard(adapter: dspy.Adapter, names: Iterable[str]) -> Callable[[str], str]:
-    """Return the function that takes out of a text what the adapter would read as a field, one of these or another."""
-    written = "|".join(names).replace("_", "[_. -]?")  # as a reply may have them
+    """Return the function that removes from a text all that the adapter would read as a field, these or others."""
+    written = "|".join(names).replace("_", "[_. -]?")  # spellings that a reply may have
     if isinstance(adapter, dspy.XMLAdapter):
         tags = re.compile(rf"<(?=\s*/?\s*(?:{written})\b)", re.IGNORECASE)
         return lambda text: _LESS.sub("&lt;", _AND.sub("&amp;", tags.sub("< ", neutralise(text))))

@@ -1,4 +1,4 @@
-"""The LM's replies on disk: what was answered once is not paid for again, even if the process is killed."""
+"""The LM's replies on disk: a reply is not paid for twice, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def use_lm_cache(address: str | None = None) -> None:
     """Keep the LM's replies on disk, each before it is used, in a private folder for each server address.
 
     DSPy's cache has three faults. Its key does not tell servers apart: one server's answers would be used for
-    another. It would unpickle without restriction whatever it reads (CVE-2025-69872). And another version of DSPy may
+    another. It would unpickle anything that it reads (CVE-2025-69872). And another version of DSPy may
     keep replies in another form: each minor version has a folder of its own. A reply that was changed on disk is not
     used.
 
@@ -46,7 +46,7 @@ def use_lm_cache(address: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = ReplyStore(folder, address)
         cache = _ReplyCache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=str(folder))
-        cache.disk_cache, cache.enable_disk_cache = store, True  # its own would be opened for nothing
+        cache.disk_cache, cache.enable_disk_cache = store, True  # DSPy's own store would be opened for nothing
         dspy.cache = cache
     except Exception as error:  # a damaged database may raise anything
         raise QuestreeError(
@@ -56,9 +56,9 @@ def use_lm_cache(address: str | None = None) -> None:
 
 
 def watch_cache() -> None:
-    """Let DSPy's cache tell whether it has a reply, and use keys of ours for calls; one of the user's keeps its own.
+    """Let DSPy's cache report whether it has a reply, and use our keys for calls; a user's own cache keeps its keys.
 
-    DSPy looks for a reply, by a key that it makes, in `dspy.cache` and nowhere else; another cache is set there, as its
+    DSPy looks for replies only in `dspy.cache`, by a key that it makes; another cache is set there, as its
     documentation says.
     """
     cache = dspy.cache
@@ -69,7 +69,7 @@ def watch_cache() -> None:
 
 
 class _Watched:
-    """What tells the call that is on its way whether its reply was kept."""
+    """A cache that tells the meter of the running call whether it had the reply."""
 
     def get(self, *request: Any, **how: Any) -> Any:
         """Return the kept reply; None if there is none."""
@@ -80,11 +80,11 @@ class _Watched:
 
 
 class _ReplyCache(_Watched, Cache):
-    """DSPy's cache, with keys of ours for what a program asks.
+    """DSPy's cache, with our keys for the requests of programs.
 
-    A kept reply serves with and without an event loop, with and without our schema, and only the server that gave it.
-    DSPy has keys of its own for each form; what they hold is the same. Its keys do not tell servers apart; the folders
-    of `use_lm_cache` do, and the keys of every server but a folder's own.
+    A kept reply is used with and without an event loop, with and without our schema, but only for the server that gave
+    it. DSPy has another key for each of these forms, though the replies are the same. Its keys do not tell servers
+    apart. The folders of `use_lm_cache` do, and our keys name any server that is not the folder's own.
     """
 
     def cache_key(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> str:
@@ -100,7 +100,7 @@ class _ReplyCache(_Watched, Cache):
         return str(super().cache_key(request, ignored_args_for_cache_key))
 
 
-_DISK = restricted_disk(frozenset())  # DSPy's: unpickles nothing but data
+_DISK = restricted_disk(frozenset())  # DSPy's class, which unpickles only data
 _DIGEST = 32  # bytes
 
 
@@ -113,8 +113,8 @@ class ReplyStore:
     up the process's descriptors.
 
     Args:
-        folder: that the database is in.
-        address: of the server whose replies it holds; those of others have its address in their keys.
+        folder: the folder of the database.
+        address: of the server whose replies it holds; replies of other servers have an address in their keys.
 
     Raises:
         OSError, sqlite3.Error: if the folder cannot be used.
@@ -128,7 +128,7 @@ class ReplyStore:
         renew_in_forks(self)
 
     def renew(self) -> None:
-        """Open the database. What another process opened is left to it: a thread of that one may hold it."""
+        """Open the database. Leave a connection of another process alone: a thread of that process may hold it."""
         self._alone = threading.Lock()
         path = self._folder / "replies.db"
         self._opened.append(sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False))

@@ -1,4 +1,4 @@
-"""How far a question may go, and a run of many: time, retries, window, budget, and when to give up.
+"""The limits of a question, and of a run of many: time, retries, window, budget, and when to give up.
 
 `limited` sets the limits of a question, and `deadline` begins its time; both stand in the scope of what runs inside.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # the command line reads the fields below for its options, wi
 
 _OF_THE_LM = frozenset({"auth", "unreachable", "refused", "server"})
 FATAL_CAUSES = _OF_THE_LM | {"error", "retrieval"}
-"""Causes that the next question would share, when the first questions all failed of them."""
+"""Causes that the next question would share, when the first questions all failed for them."""
 OUTSIDE = FATAL_CAUSES | {"rate-limit", "timeout", "deadline", "reader"}
-"""Causes that lie in no question, so that they say nothing of the program, though the next question may be answered."""
+"""Causes outside the question: they say nothing about the program, and the next question may still be answered."""
 
 Deadline = Annotated[
     float | None,
@@ -42,7 +42,7 @@ class GivenUpError(QuestreeError):
     """So many questions failed that a run was given up; what was finished is kept.
 
     Attributes:
-        shared: whether all failed for the LM, so that another program would fail as well.
+        shared: whether all failed because of the LM, so that another program would fail as well.
     """
 
     def __init__(self, message: str, failed: Sequence[Failure]):
@@ -51,7 +51,7 @@ class GivenUpError(QuestreeError):
 
 
 class Limits(BaseModel):
-    """What holds for every question; None leaves a limit as it is.
+    """The limits of every question; None leaves a limit as it is.
 
     A question's deadline is checked before each LM call and search. An LM request on its way gets only the time left.
     """
@@ -62,7 +62,7 @@ class Limits(BaseModel):
     @classmethod
     def _check_names(cls, given: Any) -> Any:
         unknown = [name for name in given if name not in cls.model_fields] if isinstance(given, dict) else []
-        if unknown and cls.model_config.get("extra") == "forbid":  # the settings of a command take more
+        if unknown and cls.model_config.get("extra") == "forbid":  # the settings of a command have more fields
             raise QuestreeError(unknown_name(f"field of {cls.__name__}", unknown[0], cls.model_fields))
         return given
 
@@ -121,7 +121,7 @@ class RunPolicy(Limits):
         return None
 
     def unpriced(self, lm: Any, spent: Spent) -> str | None:
-        """Return why a budget in dollars bounds nothing: tokens were paid for, and nobody knows their price."""
+        """Return why a budget in dollars has no effect: tokens of unknown price were paid for; None if it has one."""
         if self.max_cost is None or not is_served(lm) or spent.cost or not spent.tokens_out:
             return None
         if facts_of(str(lm.model)).get("output_cost_per_token") is not None:
@@ -132,10 +132,10 @@ class RunPolicy(Limits):
         """Raise if the run should stop.
 
         Args:
-            failed: of the questions finished in this run, why those failed that did.
-            finished: how many questions that are, answered ones included.
-            total: questions of the run, those that were answered earlier among them.
-            as_before: how many of those that failed did so earlier, while others were answered.
+            failed: the failures of the questions finished in this attempt.
+            finished: how many questions this attempt finished, answered ones included.
+            total: all questions of the run, with those answered earlier.
+            as_before: how many of the failed ones had also failed earlier, while others were answered.
 
         Raises:
             GivenUpError: too many questions failed, or all of the first ones did; names the causes.
@@ -147,7 +147,7 @@ class RunPolicy(Limits):
                 failed,
             )
         enough = finished >= min(self.give_up_after, total)
-        known = len(failed) == as_before  # they say nothing new of the others
+        known = len(failed) == as_before  # old failures say nothing new about the other questions
         if failed and enough and not known and len(failed) == finished and all(f.cause in FATAL_CAUSES for f in failed):
             raise GivenUpError(
                 f"The first {len(failed)} questions all failed, and the others would too: {_list_causes(failed)}. "
@@ -156,7 +156,7 @@ class RunPolicy(Limits):
             )
 
     def check_judged(self, failures: Mapping[str, int], asked: int) -> None:
-        """Raise if an optimizer got no answers for causes outside its questions: what it made would pass for a result.
+        """Raise if too many of an optimizer's questions failed for outside causes, so that its program says nothing.
 
         Args:
             failures: predictions that failed, by cause.
@@ -204,12 +204,12 @@ def limit_process(new: Limits) -> None:
 
 
 def deadline(seconds: float | None = None) -> AbstractContextManager[None]:
-    """Return a context of so many seconds, or of a question's; it has no more time than the question around it."""
+    """Return a context with this deadline, by default that of the limits; it ends no later than the one around it."""
     return scoped(until=latest_end(limits().deadline if seconds is None else seconds))
 
 
 def latest_end(seconds: float | None) -> float:
-    """Return the time, by `clock`, at which so many seconds are over, or those of the question if they end first."""
+    """Return the time, by `clock`, at which these seconds or the question's deadline end, whichever is first."""
     end = scope().until
     return end if seconds is None else min(end, clock() + seconds)
 

@@ -1,11 +1,11 @@
-"""What is known of an LM before it is asked."""
+"""Facts about an LM that are known before it is asked."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
-_SIMULATED = ("simulated", "recorded")  # how the names of simulated LMs begin
+_SIMULATED = ("simulated", "recorded")  # prefixes of the names of simulated LMs
 
 
 def is_served(lm: Any) -> bool:
@@ -24,14 +24,14 @@ def is_simulated(lm: Any) -> bool:
 
 
 def not_known(lm: Any, question: str) -> str:
-    """Return what a simulated LM says of a question that it cannot know; empty for any other question or LM."""
+    """Return a simulated LM's message on a question that it cannot know; empty for any other question or LM."""
     told = getattr(getattr(lm, "engine", None), "not_known", None)
     return told(question) if told else ""
 
 
 @lru_cache(maxsize=64)
 def facts_of(model: str) -> dict[str, Any]:
-    """Return what DSPy's list of models says of one: its prices, its window; nothing if it is not there."""
+    """Return the facts of DSPy's list about a model: its prices, its window; none if it is not there."""
     from dspy.clients.model_metadata import model_info  # reads a file; questree keeps DSPy from fetching a newer one
 
     provider, _, name = model.partition("/")

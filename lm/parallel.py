@@ -59,12 +59,12 @@ def _on_threads(tasks: Sequence[Callable[[], T]]) -> list[T | BaseException]:
 
 
 async def _as_tasks(tasks: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """Return the outcome of each task, once all have ended; cancelled, it waits until they are."""
+    """Return the outcome of each task, once all have ended; if cancelled, wait until all are cancelled."""
     return await asyncio.gather(*map(run, tasks), return_exceptions=True)
 
 
 def _apart(task: Callable[[], T], place: Place) -> tuple[T, list[Any]]:
-    """Run the task, its steps counted under a place; return its result with the trace of its own calls."""
+    """Run the task and count its steps under a place; return its result with the trace of its own calls."""
     trace: list[Any] = []
     with scoped({"trace": None if dspy.settings.trace is None else trace}, place=place, is_apart=True):
         return task(), trace
@@ -78,7 +78,7 @@ def _add_to_trace(calls: list[Any]) -> None:
 
 
 class AbandonedError(LMTimeoutError):
-    """A task whose time is over; its connection is closed, or a thread that nobody waits for ends it."""
+    """A task's time is over; its connection is closed, or its thread goes on unattended until it ends."""
 
 
 def within(
@@ -87,7 +87,7 @@ def within(
     """Run the task in a copy of the caller's context; return its result if it comes in time.
 
     A client's timeout bounds only each wait for the next bytes. A server that sends a byte now and then, or keeps a
-    connection alive with blanks, would hold the client for ever.
+    connection alive with blanks, would make the client wait for ever.
 
     Args:
         seconds: infinity for no bound.
@@ -117,8 +117,8 @@ async def _cancelled_after(seconds: float, request: Callable[[], Coroutine[Any, 
 
 
 async def _on_worker(task: Callable[[], T]) -> T:
-    """Run the task on a thread of the event loop; cancelled, leave the thread to itself."""
-    alone = anyio.CapacityLimiter(1)  # the pool's own limit would make it wait while its time runs
+    """Run the task on a thread of the event loop; if cancelled, do not wait for the thread."""
+    alone = anyio.CapacityLimiter(1)  # the shared limit would make it wait for a thread while its time runs
     return await anyio.to_thread.run_sync(task, abandon_on_cancel=True, limiter=alone)
 
 
@@ -127,15 +127,15 @@ def _abandoned(seconds: float) -> AbandonedError:
 
 
 def on_thread(task: Callable[[], T]) -> Future[T]:
-    """Run the task on a thread of its own, in a copy of the caller's context; return its outcome to come.
+    """Run the task on its own thread, in a copy of the caller's context; return its future.
 
-    Under ``dspy.streamify`` the thread is one of the event loop's, as the caller's is: DSPy can send what an LM writes
-    from no other. If the caller's is none of them, the task runs all the same, and what its LM writes is not sent.
+    Under ``dspy.streamify`` the thread belongs to the event loop, as the caller's does: DSPy can send an LM's pieces
+    only from such a thread. If the caller's does not, the task still runs, but its LM's pieces are not sent.
     """
     outcome = Future[T]()
     run = partial(copy_context().run, _into, outcome, task)
     if dspy.settings.send_stream is not None:
-        with suppress(RuntimeError):  # a thread of the user's own
+        with suppress(RuntimeError):  # the caller's thread is the user's own
             anyio.from_thread.run_sync(_on_loop, run, outcome)
             return outcome
     threading.Thread(target=run, name="questree", daemon=True).start()
@@ -151,7 +151,7 @@ def _on_loop(run: Callable[[], None], outcome: Future[Any]) -> None:
     thread = asyncio.ensure_future(anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=alone))
     _on_loops.add(thread)
     thread.add_done_callback(_on_loops.discard)
-    thread.add_done_callback(lambda _: outcome.cancel())  # if the loop ended before the thread began
+    thread.add_done_callback(lambda _: outcome.cancel())  # in case the loop ends before the thread begins
 
 
 def _into(outcome: Future[T], task: Callable[[], T]) -> None:

@@ -1,4 +1,4 @@
-"""What is told of a question while it is being answered: to a stream of `questree.stream`, or of ``dspy.streamify``."""
+"""Events of a question while it is being answered, for a stream of `questree.stream` or ``dspy.streamify``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .spent import Spent
 
 
 class Event(BaseModel):
-    """Something that happened to a question; ``model_dump_json()`` writes it for a client."""
+    """An event of a question; ``model_dump_json()`` writes it for a client."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
@@ -50,7 +50,7 @@ class CallEnded(Event):
     """An LM call has ended, with or without a reply that can be used.
 
     Attributes:
-        call, signature: as told when it began.
+        call, signature: as in `CallBegun`.
         spent: tokens and requests, those of repeated requests included.
     """
 
@@ -72,11 +72,11 @@ class ProgressMessage(StatusMessage):
 
 
 class Listener(Protocol):
-    """Whoever is told what happens to a question."""
+    """A receiver of a question's events."""
 
     @property
     def followed(self) -> bool:
-        """Return whether anybody still wants to know."""
+        """Return whether anybody still reads the events."""
 
     def hear(self, event: Event) -> None:
         """Take an event."""
@@ -88,23 +88,23 @@ _numbers = count(1)
 
 
 def telling(listener: Listener) -> AbstractContextManager[None]:
-    """Return a context in which a listener is told what happens, on whichever thread."""
+    """Return a context in which a listener gets all events, on any thread."""
     return scoped(listener=listener)
 
 
 def listener() -> Listener | None:
-    """Return whoever is told what happens here; the log and DSPy's streams are none."""
+    """Return the listener of this context; the log and DSPy's streams do not count as listeners."""
     found: Listener | None = scope().listener
     return found
 
 
 def is_told() -> bool:
-    """Return whether an event has to be told: to a listener, a stream or the log."""
+    """Return whether events have a receiver: a listener, a stream or the log."""
     return bool(listener() or dspy.settings.send_stream) or logger.isEnabledFor(logging.INFO)
 
 
 def check_followed() -> None:
-    """Fail the question if whoever followed it has left.
+    """Fail the question if its readers have left.
 
     Raises:
         CallFailedError: nobody reads the stream any more.
@@ -116,7 +116,7 @@ def check_followed() -> None:
 
 
 def can_send() -> bool:
-    """Return whether DSPy can send what an LM writes: from an event loop and its threads, and from no other thread."""
+    """Return whether DSPy can send an LM's pieces from here: on an event loop or one of its threads."""
     try:
         return on_loop() or anyio.from_thread.run_sync(bool) is False
     except RuntimeError:
@@ -124,12 +124,12 @@ def can_send() -> bool:
 
 
 def tell(event: Event) -> None:
-    """Tell an event to whoever listens."""
+    """Send an event to the log, the listener and DSPy's stream."""
     logger.info("%s", event)
     if (follower := listener()) is not None:
         follower.hear(event)
     if (stream := dspy.settings.send_stream) is not None:
-        # on a thread of the user's own DSPy sends nothing; after the reader has left, nobody takes it
+        # DSPy sends nothing from a user's own thread; after the reader has left, the stream is closed
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             if on_loop():
                 awaited(stream.send(ProgressMessage(event)))
@@ -139,7 +139,7 @@ def tell(event: Event) -> None:
 
 @contextmanager
 def told_call(signature: str, spent: Callable[[], Spent]) -> Iterator[None]:
-    """Tell that an LM call begins and, with what it has spent, that it has ended."""
+    """Send the event that an LM call begins and, with what it has spent, the event that it has ended."""
     if not is_told():
         yield
         return

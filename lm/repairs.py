@@ -1,13 +1,13 @@
-"""Repairs of replies: malformed JSON within bounds, and values in another shape.
+"""Repair replies: malformed JSON up to a length, and values in another shape.
 
-The library that DSPy uses repairs what a reply gives for a list or an object. That takes time by the square of the
-length: six seconds for 20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server
-could keep all cores busy with replies of that kind, long after their questions had failed.
+The library that DSPy uses repairs the JSON of a list or an object. Its time grows with the square of the length: six
+seconds for 20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server could keep
+all cores busy with such replies, long after their questions had failed.
 
 DSPy reads a value by the type of its field alone. The year 1975 for a text, "[1]" for a number, or "none" for an empty
 list would fail the question after three replies, and of "[1][2]" it takes the last number. `in_shape` understands them.
-It goes by the type of the field, so it holds for every signature and every adapter. A validator in a signature would
-not be asked: DSPy drops what `Annotated` adds to the type of a field.
+It uses only the type of the field, so it works for every signature and every adapter. A validator in a signature
+would not be called: DSPy drops what `Annotated` adds to the type of a field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from ..common.text import text_or_none
 
 LONGEST = 10_000  # characters
-LONGEST_WORD = 200  # characters of a number, a yes or no, or a choice, with its remark
+LONGEST_WORD = 200  # characters of a number, a yes or no, or a choice, including a remark
 _AROUND = " \t\n*`\"'"
 _REMARK = re.compile(r"(?:\s*\n|\s*[,;:.*–—]+\s+|\s+[(-]\s*)(?=[^\W\d]).*", re.DOTALL)  # words, and no other number
 _NONE_OF = re.compile(
@@ -39,7 +39,7 @@ _ITEM = re.compile(r"\s*(?:[-*•]|(?:\*\*)?(?:step )?\d{1,2}[.):](?:\*\*)?)\s+(
 
 
 def json_value(text: str) -> Any:
-    """Return the value of a JSON text: repaired if it is short, else the first, which has to be whole.
+    """Return the value of a JSON text. A short text is repaired; of a long one, the first value must be whole.
 
     Raises:
         ValueError: if the text is too long to be repaired.
@@ -54,7 +54,7 @@ def json_value(text: str) -> Any:
 
 
 def json_object(reply: str) -> dict[str, Any]:
-    """Return the first object in a reply; what stands before its brace, such as a copied passage, is no part of it.
+    """Return the first object in a reply; text before its brace, such as a copied passage, is ignored.
 
     Raises:
         ValueError: there is none, or it is too long to be repaired.
@@ -67,16 +67,16 @@ def json_object(reply: str) -> dict[str, Any]:
 
 
 def json_alone(text: str) -> dict[str, Any]:
-    """Return the object of JSON that is all of a text, but for a fence around it; an empty one if there is none."""
+    """Return the JSON object if it is the whole text, except for a code fence around it; else an empty one."""
     fenced = _FENCED.fullmatch(text)
     with suppress(ValueError, RecursionError):
-        held = json.loads(fenced[1] if fenced else text, strict=False)  # an LM may write a line break as it is
+        held = json.loads(fenced[1] if fenced else text, strict=False)  # an LM may not escape a line break
         return held if isinstance(held, dict) else {}
     return {}
 
 
 def in_shape(value: Any, kind: Any) -> Any:
-    """Return a reply's value in the shape of its field's type, if it plainly says such a value; else as it is.
+    """Return a reply's value in the shape of its field's type, if it clearly states such a value; else unchanged.
 
     Args:
         value: a text, or what the reply's JSON or XML holds.
@@ -109,9 +109,9 @@ def _object(value: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Return the text of a value: a number in its digits, several texts or numbers in a row, also as JSON.
+    """Return the text of a value: digits for a number; for a list, also one in JSON, its texts or numbers joined.
 
-    What is bold or code as a whole is the text in it.
+    If the whole text is marked as bold or code, the marks are removed.
     """
     if isinstance(value, str) and (wrapped := _WRAPPED.fullmatch(value.strip())):
         return wrapped[2].strip()
@@ -124,7 +124,7 @@ def _text(value: Any) -> Any:
 
 
 def _word(text: str, kind: Any) -> Any:
-    """Return the number, the probability, the yes or no, or the choice that a text says, with or without a remark."""
+    """Return the number, the probability, the yes or no, or the choice that a text states, without its remark."""
     if len(text) > LONGEST_WORD:
         return text
     bare = _REMARK.sub("", text.strip(_AROUND)).strip(_AROUND).rstrip(f"{_AROUND}.")
@@ -143,7 +143,7 @@ def _word(text: str, kind: Any) -> Any:
 def _list(value: Any, kind: Any) -> Any:
     """Return the items of a list, each in shape; null is an empty list, and XML may hold a list in its one item.
 
-    An object where objects are to be listed is the only one, unless a list is all that it holds.
+    If objects are to be listed, a single object is the only item, unless it holds just a list.
     """
     if value is None:
         return []
@@ -151,7 +151,7 @@ def _list(value: Any, kind: Any) -> Any:
         value = _items(str(value), kind)
     elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], (str, int)):
         inner, is_list = _items(str(value[0]), kind), str(value[0]).lstrip().startswith("[")
-        several = isinstance(inner, list) and (is_list or len(inner) != 1)  # "1. FC Köln" begins with no number
+        several = isinstance(inner, list) and (is_list or len(inner) != 1)  # the "1." of "1. FC Köln" is no list number
         value = inner if several or _is_object(inner, kind) else value
     if _is_object(value, kind):
         held = list(value.values())
@@ -164,14 +164,14 @@ def _is_object(value: Any, kind: Any) -> bool:
 
 
 def _items(text: str, kind: Any) -> Any:
-    """Return the items that a text plainly lists; other texts as they are, for DSPy to read.
+    """Return the items that a text clearly lists; other texts unchanged, for DSPy to read.
 
     Raises:
         ValueError: see `in_shape`.
     """
     says_none = len(text) <= LONGEST_WORD and (text_or_none(text) is None or _NONE_OF.fullmatch(text))
     if says_none and (text.strip() or kind in (str, int)):
-        return []  # a list of objects that is not there at all is no empty one
+        return []  # an empty text is no empty list of objects
     if kind is int and _NUMBERS.fullmatch(text) and (numbers := re.findall(r"\d+", text)):
         return numbers
     if isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -1,4 +1,4 @@
-"""Replies as steps keep them, and an LM that gives them again."""
+"""Replies in the form that steps store, and an LM that returns stored replies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replies_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return replies
 
 
-NATIVE = "native_finish_reason"  # LiteLLM's name for a server's own word, where it knows another one
+NATIVE = "native_finish_reason"  # LiteLLM's name for the server's own word, where LiteLLM replaces it
 _TOOLS = {"tool_call", "tool_calls", "function_call"}  # DSPy's words for an end by a tool
 _WHOLE = {"", "none", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "tool_use"}
 _CUT = re.compile(r"(model_)?length|max_(\w+_)?tokens|.*context_window\w*")  # Mistral, Anthropic, Gemini, Databricks
@@ -54,13 +54,13 @@ def finish_reason(response: Any) -> str | None:
 
 
 def fault_of(error: LMError) -> Fault:
-    """Return what is kept of a request that got no reply."""
-    kind = next(one for one in type(error).__mro__ if one.__module__ == exceptions.__name__)  # DSPy's own
+    """Return the fault to store for a request that got no reply."""
+    kind = next(one for one in type(error).__mro__ if one.__module__ == exceptions.__name__)  # DSPy's own errors
     return Fault(error=kind.__name__, message=error.message, status=error.status)
 
 
 def stored_lm(lm: dspy.BaseLM, step: EpisodeStep) -> dspy.LM:
-    """Return an LM of the same name and options that gives the replies of a step, or fails as it failed."""
+    """Return an LM of the same name and options that returns the replies of a step, or fails as the step did."""
     return dspy.LM(lm.model, engine=_StoredEngine(step), cache=False, num_retries=0, **lm.kwargs)
 
 
@@ -75,7 +75,7 @@ class _StoredEngine:
         """Return the next reply.
 
         Raises:
-            LMError: as it was raised then.
+            LMError: as in the stored run.
         """
         if not self.replies:
             kind = getattr(exceptions, self.fault.error, LMError)

@@ -10,7 +10,7 @@ from dspy.utils.exceptions import LMError
 
 from ..common.event_loop import awaited, on_loop
 
-RETRIES = 3  # of a request, where neither the limits nor the LM name any: the default of `dspy.LM`
+RETRIES = 3  # retries of a request, if neither the limits nor the LM name any: the default of `dspy.LM`
 FIRST_WAIT = 1.0  # seconds; twice as long each time
 LONGEST_WAIT = 60.0  # seconds, even if the server asks for more: it may ask for a day
 

@@ -1,8 +1,8 @@
-"""The one frozen scope in which a question is asked: its limits, its time, its steps, and who is told of them.
+"""The frozen scope in which a question is asked: its limits, deadline, steps, account and listener.
 
-It is a setting of DSPy's, since those go where its LM goes: onto threads of ours, into tasks of an event loop, and onto
-threads that DSPy makes for itself, which take no other context along. The process has a scope too (`limit_process`).
-Each module reads the fields that it writes; this one knows none of their classes.
+It is a setting of DSPy, as these reach every place that DSPy's LM reaches: our threads, tasks of an event loop, and
+DSPy's own threads, which inherit no other context. The process has a scope too (`limit_process`).
+Each module reads the fields that it writes; this one imports none of their classes.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any, NamedTuple
 
 
 class Scope(NamedTuple):
-    """What holds for the code that runs here.
+    """The scope of the code that runs here.
 
     Attributes:
         limits: of a question and of a request (`Limits`); None where nobody set any.
         until: the time, by `limits.clock`, at which the question or the request has to end.
         episode: takes the steps of the question (`Episode`); None outside of a question.
-        place: under which the next steps are counted (`episode.Place`).
+        place: the place under which the next steps are counted (`episode.Place`).
         source: gives the outcomes of a replay (`episode.Source`).
         listener: is told what happens to the question (`progress.Listener`).
-        traced: the question by whose id its trace is known (`evaluation.traces.Traced`).
+        traced: the question whose id names its trace (`evaluation.traces.Traced`).
         account: counts what LM calls take (`Account`).
         meter: measures the LM call that is on its way (`Meter`).
-        sampling: options of the LM by which each reply is sampled (`call.sampled`).
-        server: the address of the LM that is asked, by which replies are kept; None outside of our calls.
-        counts_failures: whether whoever asks counts the questions that fail (`counting_failures`).
-        is_apart: whether this is one of several tasks of a question that run at the same time.
+        sampling: the LM's options for sampling each reply (`call.sampled`).
+        server: the address of the LM that is asked, part of the key of kept replies; None outside of our calls.
+        counts_failures: whether the caller counts failed questions (`counting_failures`).
+        is_apart: whether this is one of a question's tasks that run at the same time.
     """
 
     limits: Any = None
@@ -52,9 +52,9 @@ _OUTSIDE = Scope()
 
 def scope() -> Scope:
     """Return the scope of the code that runs here."""
-    import dspy  # only now: the command line reads the limits for its options, without DSPy
+    import dspy  # imported here, as the command line reads the limits for its options without DSPy
 
-    try:  # a call asks some twenty times
+    try:  # a call reads it some twenty times
         found: Scope = getattr(dspy.settings, _SETTING)
     except AttributeError:
         return _OUTSIDE
@@ -62,7 +62,7 @@ def scope() -> Scope:
 
 
 def scoped(settings: dict[str, Any] | None = None, /, **changes: Any) -> AbstractContextManager[None]:
-    """Return a context in which fields of the scope are changed, and settings of DSPy with them."""
+    """Return a context with changed fields of the scope, and with these settings of DSPy."""
     import dspy
 
     context: AbstractContextManager[None] = dspy.context(**(settings or {}), **{_SETTING: scope()._replace(**changes)})
@@ -70,7 +70,7 @@ def scoped(settings: dict[str, Any] | None = None, /, **changes: Any) -> Abstrac
 
 
 def scope_process(new: Scope) -> None:
-    """Set the scope of whatever runs outside of all blocks, as ``dspy.configure`` sets its LM."""
+    """Set the scope of code outside of all such contexts, as ``dspy.configure`` sets its LM."""
     import dspy
 
     dspy.configure(**{_SETTING: new})

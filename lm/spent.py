@@ -1,4 +1,4 @@
-"""What LM requests take: each is measured by a `Meter` while DSPy sends it; everything else is a sum of these."""
+"""What LM requests take: a `Meter` measures each LM call while DSPy sends it; everything else is a sum."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .failure import NEVER_SENT
 from .models import facts_of, is_served
 from .scope import scope, scoped
 
-_ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
-_MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
+_ENTRIES = 8  # entries of an LM's history, at least, as a predictor's call may make several requests
+_MOST_TOKENS = 10**9  # tokens of one call: a server may send a number of 400 digits, which would overflow every sum
 
 
 class Spent(BaseModel):
@@ -58,25 +58,25 @@ _amounts = attrgetter(*_AMOUNTS)
 
 
 def total(spent: Iterable[Spent]) -> Spent:
-    """Add up."""
+    """Return the sum."""
     columns = dict(zip(_AMOUNTS, zip(*map(_amounts, spent), strict=True), strict=False))
-    # of nothing there are no columns: all is 0; fsum, since calls end in any order, and rounding must not depend on it
+    # an empty sum has no columns; fsum, because rounding must not depend on the order in which calls end
     sums: dict[str, Any] = {name: fsum(column) if name == "cost" else sum(column) for name, column in columns.items()}
     return Spent(**sums)
 
 
 class Meter:
-    """One LM call while it is made: what is sent for it, and what it took.
+    """Measures one LM call: what was sent for it, and what it took.
 
     Attributes:
-        lm: that is asked.
-        sent: what was sent by now, as if it got no reply.
-        number: of the call in the book of its account: no other call has it, in this attempt or another one.
+        lm: the LM that is asked.
+        sent: the cost of what was sent by now, as if it got no reply.
+        number: the number of the call in its account's book, unique across all attempts.
     """
 
     def __init__(self, lm: dspy.BaseLM, messages: Sequence[dict[str, Any]]):
         self.lm, self.sent = lm, Spent()
-        self.number = randbits(62)  # not by `random`, which an optimizer may seed
+        self.number = randbits(62)  # not from `random`, which an optimizer may seed
         self._messages, self._requests, self._looked_up = messages, 0, list[bool]()
         self._account: Any = scope().account
         if self._account:
@@ -103,15 +103,15 @@ class Meter:
         """Return what the call took.
 
         Args:
-            entries: of the LM's history: one for each reply, or for several samples.
-            error: that it ended with.
+            entries: of the LM's history, one for each reply or for several samples.
+            error: the error that ended the call.
         """
         samples = [max(len(entry.get("outputs") or [1]), 1) if not self.is_cached else 1 for entry in entries]
         requests = [min(count, self._requests or count) for count in samples]
         parts = [_spent_by(entry, count, cached=self.is_cached) for entry, count in zip(entries, requests, strict=True)]
         took = parts[0] if len(parts) == 1 else total(parts)
         tried = isinstance(error, LMError) and not isinstance(error, NEVER_SENT)
-        tried = tried or (isinstance(error, CancelledError) and not is_served(self.lm))  # nothing tells what it sent
+        tried = tried or (isinstance(error, CancelledError) and not is_served(self.lm))  # nothing counted its requests
         if failed := max(self._requests - took.calls, int(tried), 0):
             took = took.model_copy(update={"failed": failed})
         if self._account:
@@ -126,9 +126,10 @@ def note_sent() -> None:
 
 
 def metered(meter: Meter | None, settings: dict[str, Any], **changes: Any) -> AbstractContextManager[None]:
-    """Return a context in which an LM call is measured; the LM keeps its history, which tells of it.
+    """Return a context in which an LM call is measured; the LM keeps its history, from which it is measured.
 
-    The account hears of it from the meter. DSPy would tell it of each module, prompt and reply too, which takes long.
+    The meter reports to the account. As a DSPy callback, the account would also get each module, prompt and reply,
+    which takes long.
 
     Args:
         settings: of DSPy in the block.
@@ -149,7 +150,7 @@ def _spent_by(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spen
 
     Args:
         entry: of the history of a `dspy.LM`.
-        requests: that it stands for.
+        requests: how many requests it stands for.
         cached: whether the client's cache replied.
     """
     usage = entry.get("usage") or {}
@@ -176,7 +177,7 @@ def _spent_by(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spen
 
 
 def counted(told: Any) -> int | None:
-    """Return the count that a server tells, also as 12.0 or "12"; None for what is no count, as -1 or "unknown"."""
+    """Return the count that a server sent, also as 12.0 or "12"; None for an invalid one, such as -1 or "unknown"."""
     with suppress(TypeError, ValueError):
         number = told if isinstance(told, int) else float(told)
         return None if isinstance(told, bool) or not number >= 0 else ceil(min(number, _MOST_TOKENS))
@@ -202,6 +203,6 @@ def _estimate(texts: Sequence[str]) -> int:
     return sum(len(text.encode("utf-8", "replace")) + 3 for text in texts) // 4
 
 
-@lru_cache(maxsize=256)  # the system message of a signature, most of a prompt, comes again and again
+@lru_cache(maxsize=256)  # the system message, most of a prompt, is the same for each call of a signature
 def _words_in(text: str) -> int:
     return len(text.split())

@@ -1,7 +1,7 @@
-"""What of an LM's text is its reply: neither its thoughts nor the tokens by which a chat template divides turns.
+"""Find the reply in an LM's text, without thoughts and without the tokens with which a chat template divides turns.
 
-Where a server does not part the two, thoughts stand before the reply, between tokens of the model's family, and may
-draft fields that are rejected afterwards. Or it takes a whole reply for thoughts. No input can write such a token.
+If a server does not separate the two, thoughts stand before the reply, between tokens of the model's family, and may
+hold drafts of fields that are rejected later. Or it sends a whole reply as thoughts. No input can write such a token.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _END = re.compile(  # a chat template may have begun the thoughts in the prompt
     r"|<\|end\|>\s{0,4}<\|start\|>assistant"
     r"|<\|channel\|>(?!analysis)[^<]{0,80}(?:<\|constrain\|>[^<]{0,20})?<\|message\|>"
 )
-_UNMARKED = re.compile(r"\A\s*analysis(.*)assistantfinal", re.DOTALL)  # gpt-oss, its tokens left out by a server
-_TURN_END = re.compile(  # what follows it is no reply: the LM went on for somebody else
+_UNMARKED = re.compile(r"\A\s*analysis(.*)assistantfinal", re.DOTALL)  # gpt-oss if a server leaves out its tokens
+_TURN_END = re.compile(  # text after it is no reply: the LM went on writing the next turn
     r"<\|(?:im_end|eot_id|eom_id|end|return|call|endoftext|end_of_text|eos|endofturn|END_RESPONSE|END_OF_TURN_TOKEN)\|>"
     r"|<[|｜]end▁of▁sentence[|｜]>|<turn\|>|<end_of_turn>|<eos>|\[EOS\]|</s>(?=\s*(?:[<\[]|\Z))"
 )
@@ -29,8 +29,8 @@ _AROUND = " \t\r\n*_`#"
 def without_thoughts(completion: str, fields: Iterable[str]) -> str:
     """Return the reply that an LM's text holds.
 
-    Thoughts that nothing follows are one if they begin or end as a reply does and name every field once: else they may
-    hold a draft that was rejected.
+    If nothing follows the thoughts, they are the reply if they begin or end as one and name every field once; otherwise
+    they may hold a rejected draft.
 
     Raises:
         ValueError: if there are thoughts, and no reply.
@@ -55,5 +55,5 @@ def _times_named(field: str, text: str) -> int:
 
 
 def _plain(text: str) -> str:
-    """Return the first turn of a text that says something, without the tokens of a chat template."""
+    """Return the first turn of a text that is not empty, without the tokens of a chat template."""
     return next(filter(None, (_TOKEN.sub("", turn).strip() for turn in _TURN_END.split(text))), "")

@@ -1,14 +1,14 @@
-"""The connection to an LM's server: a reply has a largest size, and ends with the time of its request.
+"""The connection to an LM's server: it bounds the size of a reply, and ends when the request's time is over.
 
-DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, or one of which a byte
+DSPy's client bounds only each wait for the next bytes. It would read for ever if a reply is endless, or if a byte of it
 comes now and then.
 
-What a server sends is put into OpenAI's words. DSPy takes an end that it does not know for "stop", also where a reply
-was cut or broke off; throws a reply away for a count that is none; takes no choices for an empty reply; and finds
-nothing in a whole reply where it asked for a stream. Of an error, it shows the message where OpenAI puts it. Mistral,
-MLC and vLLM of 2025 put it beside the code, FastAPI under ``detail``, Gemini into a list.
+Replies are translated into OpenAI's format. DSPy treats an unknown finish reason as "stop", even if the reply was cut
+or broke off; discards a reply with an invalid token count; treats missing choices as an empty reply; and finds nothing
+in a whole reply where it asked for a stream. It shows an error's message only where OpenAI puts it. Mistral, MLC and
+vLLM of 2025 put it beside the code, FastAPI under ``detail``, Gemini into a list.
 
-What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone, and read as LiteLLM reads it.
+Requests that DSPy sends through LiteLLM, not its own client, are bounded by its timeout alone, and read by LiteLLM.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .models import is_served
 from .replies import NATIVE, end_of
 from .spent import counted, note_sent
 
-transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
+transports: Any = import_module("dspy._vendor.lm15.transports")  # imported without its types
 errors: Any = import_module("dspy._vendor.lm15.errors")
 
 _CONNECTIONS = 512
-_PLAIN = (str, int, float, type(None))  # DSPy knows other options of a client by their identity
+_PLAIN = (str, int, float, type(None))  # DSPy compares other options of a client by identity
 LARGEST_BODY = 8 << 20  # bytes: some two million tokens
 
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')  # in a message, the quotation marks have backslashes
@@ -47,12 +47,12 @@ _SHOWN = 500  # characters of an error's body, if it has no message
 
 
 def bound_replies(lm: dspy.BaseLM, options: Mapping[str, Any]) -> None:
-    """Give an LM, and its copies, the client that DSPy would make for their next request, with a connection of ours.
+    """Give an LM and its copies the client that DSPy would make for their next request, but with our connection.
 
     No option of `dspy.LM` names a connection. The client stands where DSPy looks for it, among those of the LM.
 
     Args:
-        lm: that is asked next.
+        lm: the LM that is asked next.
         options: of the request.
     """
     clients: Any = getattr(lm, "_engine_store", None)
@@ -61,14 +61,14 @@ def bound_replies(lm: dspy.BaseLM, options: Mapping[str, Any]) -> None:
     named = {name: value for name, value in {**lm.kwargs, **options}.items() if name in CLIENT_KEYS}
     others = sorted((name, value) for name, value in named.items() if name != "timeout")
     about = tuple((name, value if isinstance(value, _PLAIN) else id(value)) for name, value in others)
-    with suppress(Exception):  # DSPy says what is wrong with the request
+    with suppress(Exception):  # DSPy itself reports what is wrong with the request
         for loop in {None, events._get_running_loop()}:
             if not _is_ours(clients.get((loop, lm.model, lm.model_type, timeouts_for(named.get("timeout")), about))):
                 _add_client(lm, named, BoundedAsyncTransport if loop else BoundedTransport)
 
 
 def _add_client(lm: Any, options: dict[str, Any], kind: Any) -> None:
-    """Let DSPy make a client for a copy, and give the LM one like it, with a connection of ours."""
+    """Let DSPy make a client for a copy, and give the LM one like it, but with our connection."""
     copy = lm.copy(_engine_store={})
     copy.kwargs = options
     execution._select_engine(copy, execution.prepare(copy, "?", None, {}), kind is BoundedAsyncTransport)
@@ -162,7 +162,7 @@ class BoundedAsyncTransport(transports.StdlibAsyncTransport):
 
 
 class _Body:
-    """What a server sends: of a largest size, and in OpenAI's words, by which DSPy reads it."""
+    """The body of a server's reply, bounded in size and translated into OpenAI's format, which DSPy reads."""
 
     def __init__(self, request: Any, response: Any) -> None:
         self._response, self._is_error = response, response.status >= 400
@@ -170,10 +170,10 @@ class _Body:
         self._is_whole, self._is_begun, self._size, self._held = False, False, 0, list[bytes]()
 
     def add(self, piece: bytes) -> bytes:
-        """Take a piece; return the lines that are whole now.
+        """Add a piece; return the lines that are whole now.
 
         Raises:
-            ValueError: if the pieces are too many; whoever asked takes it for a fault of the server.
+            ValueError: if the body is too large; the caller treats this as a fault of the server.
         """
         self._size += len(piece)
         if self._size > LARGEST_BODY:
@@ -190,7 +190,7 @@ class _Body:
         """Return what is left at the end.
 
         Raises:
-            ProviderError: if it is an error in place of a stream.
+            ProviderError: if the server sent an error in place of a stream.
         """
         rest = b"".join(self._held)
         if self._is_error:
@@ -199,7 +199,7 @@ class _Body:
             return self._line(rest)
         said = _object(rest)
         if said is None:
-            return rest  # DSPy says what is wrong with it
+            return rest  # DSPy reports what is wrong with it
         if status := _status_within(said, self._is_chat):
             self._fail(status, said)
             return _as_openai_says(rest)
@@ -207,7 +207,7 @@ class _Body:
         return _as_stream(said) if self._is_chat and self._is_streamed else json.dumps(said).encode()
 
     def _line(self, line: bytes) -> bytes:
-        """Return a line of a stream; raise a `ProviderError` if it is an error, or the end where there was no reply."""
+        """Return a line of a stream; raise a `ProviderError` for an error, or for an end without a reply."""
         data = line.removeprefix(b"data:").strip()
         is_end = data == b"[DONE]"
         said = {} if is_end else _object(data)
@@ -219,7 +219,7 @@ class _Body:
         return line if is_end else b"data: %s\n" % json.dumps(_in_known_words(said)).encode()
 
     def _fail(self, status: int, said: dict[str, Any]) -> None:
-        self._response.status = status  # of a whole reply DSPy reads it at its end, of a stream at its begin
+        self._response.status = status  # DSPy reads it at the end of a whole reply, at the start of a stream
         if self._is_streamed:
             raise errors.map_http_error(status, _error_of(said)["message"])
 
@@ -246,7 +246,7 @@ def _object(sent: bytes) -> dict[str, Any] | None:
 
 
 def _status_within(said: dict[str, Any], has_choices: bool) -> int | None:
-    """Return the status of an error that came with status 200, as which no choices count where there should be some."""
+    """Return the status of an error that came with status 200; None for a reply. Missing choices are an error."""
     error, choices = said.get("error"), said.get("choices")
     is_reply = isinstance(choices, list) and choices[:1] and isinstance(choices[0], dict)
     if not isinstance(error, dict) and said.get("object") != "error" and (is_reply or not has_choices):
@@ -256,9 +256,9 @@ def _status_within(said: dict[str, Any], has_choices: bool) -> int | None:
 
 
 def _in_known_words(said: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply, or a piece of one, with an end that DSPy knows, and with those counts that are counts.
+    """Return a reply, or a piece of one, with a finish reason that DSPy knows and without invalid token counts.
 
-    Of several choices it has the first: DSPy would refuse all, though they are paid for.
+    Only the first of several choices is kept: DSPy would refuse them all, though they are paid for.
     """
     choices = said.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
@@ -290,13 +290,13 @@ def _as_stream(said: dict[str, Any]) -> bytes:
 
 def _as_openai_says(body: bytes) -> bytes:
     """Return an error's body with its message where OpenAI puts it."""
-    with suppress(ValueError, RecursionError):  # DSPy shows what is no JSON
+    with suppress(ValueError, RecursionError):  # DSPy itself shows a body that is no JSON
         return json.dumps({"error": _error_of(json.loads(body))}).encode()
     return body
 
 
 def _error_of(said: Any) -> dict[str, Any]:
-    """Return the error that a server sent, with a message; if it has none, what was sent."""
+    """Return a server's error with a message; if it has none, the message shows what was sent."""
     held = said[0] if isinstance(said, list) and said else said
     error = held.get("error") if isinstance(held, dict) else None
     error = {"message": error} if error and isinstance(error, str) else error if isinstance(error, dict) else held

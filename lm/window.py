@@ -19,9 +19,9 @@ from .models import facts_of, is_served
 Drop = Literal["last", "first"]
 """Which of the passages is left out first: the last of a ranking, or the first of a path."""
 
-REPLY_TOKENS = 1024  # room for a reply whose length is not bounded
-_HEAD = 80  # characters of a passage, to tell which one it was
-_MESSAGE_TOKENS = 8  # that a server adds to each message
+REPLY_TOKENS = 1024  # tokens for a reply whose length is not limited
+_HEAD = 80  # characters of a passage, enough to recognize it
+_MESSAGE_TOKENS = 8  # tokens that a server adds to each message
 
 _PIECES = re.compile(r"[A-Za-z]+|[0-9]|[^\sA-Za-z0-9]|\n")
 
@@ -53,7 +53,7 @@ def fit(
     Args:
         predict: the predictor that is to be called.
         inputs: its fields; only ``passages``, if there is such a field, is shortened.
-        lm: has the window, unless `limits` names one.
+        lm: the LM whose window counts, unless `limits` names one.
         adapter: writes the prompt.
         reply: tokens that the reply may have.
         drop: which end of the passages is left out first.
@@ -86,7 +86,7 @@ def fit(
 
 
 def drop_passage(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> tuple[dict[str, Any], Dropped] | None:
-    """Return the same with a passage less, or with the only one halved; None if nothing can be shortened."""
+    """Return the inputs with one passage less, or with the only one halved; None if nothing can be shortened."""
     passages: list[str] = list(inputs.get("passages") or [])
     if not passages or not passages[0]:
         return None
@@ -103,15 +103,15 @@ def passages_shown(reply: dspy.Prediction) -> list[str]:
 
 
 def shown_of(passages: list[T], reply: dspy.Prediction) -> list[T]:
-    """Return those of the numbered passages that the prompt showed: the reply can cite no others."""
+    """Return the numbered passages that the prompt showed: the reply can cite no others."""
     shown = getattr(reply, "_shown", None)
     return passages if shown is None else passages[: len(shown)]
 
 
 def reply_tokens(options: Mapping[str, Any]) -> int | None:
-    """Return how many tokens a reply may have by an LM's options; None where nothing bounds it.
+    """Return the token limit of a reply by an LM's options; None if there is none.
 
-    DSPy has another name for it where the LM is one of OpenAI's reasoning models.
+    DSPy uses another name for it if the LM is one of OpenAI's reasoning models.
     """
     most: int | None = options.get("max_completion_tokens") or options.get("max_tokens")
     return most
@@ -122,12 +122,12 @@ OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "ro
 
 
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those options of an LM, or of a request, that a reply may depend on; None for one that is not given."""
+    """Return the options of an LM, or of a request, that a reply may depend on; None for one that is not given."""
     return {name: options.get(name) for name in OPTIONS} | {"max_tokens": reply_tokens(options)}
 
 
 def window_of(lm: dspy.BaseLM) -> int | None:
-    """Return the tokens of a prompt and its reply: as the limits say, else by DSPy's list of models."""
+    """Return the LM's window in tokens: that of the limits, else that of DSPy's list of models."""
     return limits().window or known_window(lm)
 
 
@@ -138,7 +138,7 @@ def known_window(lm: dspy.BaseLM) -> int | None:
 
 
 def _prompt_tokens(predict: dspy.Predict, inputs: dict[str, Any], adapter: dspy.Adapter) -> int:
-    """Return the tokens of the prompt without its passages, at most."""
+    """Return an upper bound of the prompt's tokens without its passages."""
     bare = {**inputs, "passages": []} if "passages" in inputs else inputs
     demos, inputs = shown_demonstrations(predict, adapter), guarded(bare, predict.signature, adapter)
     messages = prompt_of(adapter, predict.signature, demos, inputs)
@@ -156,7 +156,7 @@ def _shown_tokens(passage: str) -> int:
 
 
 def _cut(passage: str, room: int) -> str:
-    """Return the longest beginning of a passage, in words, that there is room for."""
+    """Return the longest beginning of a passage, in whole words, that fits into the room."""
     words = passage.split()
     low, high = 0, len(words)
     while low < high:

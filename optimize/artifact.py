@@ -1,7 +1,7 @@
-"""The artifact: a compiled program as a folder with one file of JSON, ``questree.json``.
+"""The artifact: a compiled program saved as a folder with one JSON file, ``questree.json``.
 
 It says what the program is, and holds the state of its predictors. Loading it runs no code, unpickles nothing, opens no
-other file, and takes from it what `programs.states` allows.
+other file, and accepts only what `programs.states` allows.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class SavedPrompt(BaseModel, frozen=True, extra="forbid"):
 
 
 class Manifest(BaseModel, frozen=True, extra="allow"):
-    """What an artifact holds: what it says of itself, and the state of its predictors.
+    """The content of an artifact: facts about the program, and the state of its predictors.
 
     Attributes:
-        lm: what is known of the LM. It is shown and never used.
+        lm: facts about the LM. They are shown and never used.
         retriever: name, fingerprint and folder's name of the index that it was compiled over; empty for a program
             without one.
         reader: the reader's name, or None if the program has none.
@@ -75,16 +75,16 @@ class Manifest(BaseModel, frozen=True, extra="allow"):
     checksum: str
 
     def facts(self) -> dict[str, Any]:
-        """Return what a person wants to know: all but state, fingerprints and checksum, as JSON."""
+        """Return what is shown to a person, as JSON: all but state, fingerprints and checksum."""
         return self.model_dump(mode="json", exclude_unset=True, exclude={"signatures", "state", "checksum"})
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact as it was read: whole, and of the form that it should have. Nothing is built yet.
+    """An artifact that was read and checked. Its program is not built yet.
 
     Attributes:
-        folder: that it was read from; the address of one in MLflow or on the hub.
+        folder: the place that it was read from, a folder or an address in MLflow or on the hub.
     """
 
     folder: Path
@@ -92,12 +92,12 @@ class Artifact:
 
 
 def save(program: Program, folder: str | Path, **facts: Any) -> Path:
-    """Save a program: all of it or nothing; an artifact that is there is replaced.
+    """Save a program, all of it or nothing; replace an artifact that is there.
 
     Args:
-        program: any one, compiled or not, or several composed. Its code is named, and not stored.
+        program: compiled or not, or several composed. Its code is named, and not stored.
         folder: made, if it is not there.
-        facts: what else to say of it, as JSON: optimizer, scores, task …
+        facts: what else to store about it, as JSON: optimizer, scores, task …
 
     Raises:
         QuestreeError: if the folder holds something else, cannot be written, or a demonstration is not JSON.
@@ -136,25 +136,25 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _index_facts(program: Program) -> dict[str, str]:
-    """Return what is known of the program's index, with the name of its folder, which identifies no run."""
+    """Return the facts about the program's index, with its folder's name, which is not part of a run's identity."""
     folder = program.retriever.folder if program.retriever is not None else ""
     return retriever_facts(program) | ({"folder": folder} if folder else {})
 
 
 def in_words(index: Mapping[str, str]) -> str:
-    """Return an index by the name of its folder, if that is known, its kind and its fingerprint."""
+    """Describe an index in words: the name of its folder, if that is known, its kind and its fingerprint."""
     known = ", ".join(one for name, one in index.items() if name != "folder")
     return f"{index['folder']} ({known})" if "folder" in index else known or "none"
 
 
 def read_artifact(place: str | Path) -> Artifact:
-    """Read an artifact, and check it.
+    """Read and check an artifact.
 
     Args:
         place: a folder, or the address of one in MLflow or on the hub, which is trusted no more than any other folder.
 
     Raises:
-        QuestreeError: if there is none, or it is damaged or sets what no file may.
+        QuestreeError: if there is none, or it is damaged or sets what a file must not set.
     """
     on_hub = str(place).startswith(hub.PREFIX)
     if not on_hub and not str(place).startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
@@ -164,7 +164,7 @@ def read_artifact(place: str | Path) -> Artifact:
             folder, named = Path(temporary), str(place)
             place = hub.fetch(named, folder)
             if place != named:
-                logger.warning("%s is %s today; name that one to get the same again.", named, place)
+                logger.warning("%s is %s today; name the latter to get the same program again.", named, place)
         else:
             folder = _download(str(place), temporary)
         try:
@@ -182,7 +182,7 @@ def _download(address: str, target: str) -> Path:
     check_exists(mlflow.get_registry_uri() if address.startswith("models:/") else mlflow.get_tracking_uri())
     try:
         found = Path(mlflow.artifacts.download_artifacts(artifact_uri=address, dst_path=target))
-    except Exception as error:  # MLflow checks little of what a server sends, and fails in any way over the rest
+    except Exception as error:  # MLflow checks little of a server's reply, and may raise any error over the rest
         raise QuestreeError(
             f"Cannot fetch {address} from {without_password(mlflow.get_tracking_uri())}: "
             f"{first_line(error).rstrip('.')}. Check the address, and the tracking URI (--tracking-uri)."
@@ -194,7 +194,7 @@ def _download(address: str, target: str) -> Path:
 
 
 def _read(folder: Path) -> Artifact:
-    if not os.path.isdir(folder):  # which raises nothing, whatever the name
+    if not os.path.isdir(folder):  # raises no error, whatever the name
         raise QuestreeError(f"There is no folder {folder}: name the folder of a saved program, with {MANIFEST} in it.")
     if not (folder / MANIFEST).exists() and (folder / "program" / MANIFEST).exists():
         raise QuestreeError(
@@ -218,16 +218,16 @@ def load(
         folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``; or what
             `read_artifact` read there. On the hub, ``hf://user/name`` or ``hf://user/name@revision``.
         retriever: where passages come from. One with another fingerprint than at compile time gives a warning.
-        reader: as at compile time; where None, the LM reads if it did, with the threshold of compile time.
-        duplicates: for programs that skip repeated queries; by their words where None.
+        reader: as at compile time. Where None, the LM reads if it did at compile time, with the same threshold.
+        duplicates: for programs that skip repeated queries; where None, queries are compared by their words.
         allow_changed_signatures: load instructions and demonstrations although the code's signatures have
             changed since. The saved instructions then win over the code's.
         allow_code: programs of other packages that the artifact may name, as ``package:name``. Those that are
             installed as entry points need no leave.
 
     Raises:
-        QuestreeError: if there is no artifact, it is damaged or sets what no file may, a newer version wrote it, its
-            program is unknown, or a signature or the reader is not what it was.
+        QuestreeError: if there is no artifact, it is damaged or sets what a file must not set, a newer version wrote
+            it, its program is unknown, or a signature or the reader is not what it was.
     """
     for name in allow_code:
         REGISTRY.allow(name)
@@ -235,7 +235,7 @@ def load(
     manifest, file = artifact.manifest, artifact.folder / MANIFEST
 
     def make() -> Program:
-        """Return a member as the code makes it. An LM that reads has a prompt, so that each member has its own."""
+        """Return a new member, not compiled. An LM as reader has a prompt, so each member gets a reader of its own."""
         own = reader
         if manifest.reader == LMReader.name and (reader is None or isinstance(reader, LMReader)):
             own = LMReader()

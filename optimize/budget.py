@@ -17,14 +17,14 @@ logger = logging.getLogger(__name__)
 
 
 class BudgetSpentError(KeyboardInterrupt):
-    """Ends an optimizer as Ctrl-C does. It would count an ordinary `Exception` as one more wrong answer."""
+    """Ends an optimizer as Ctrl-C does; an ordinary `Exception` would count as one more wrong answer."""
 
 
 class LMBill(Account):
-    """The account of a compilation, which lets its optimizer begin no call when the budget is spent.
+    """The account of a compilation. When the budget is spent, its optimizer cannot begin another call.
 
-    Calls that annotations answer cost nothing. Calls that are on their way when the budget is spent are finished, and
-    go beyond it.
+    Calls that annotations answer cost nothing. Calls that are on their way when the budget is spent are finished, so
+    more than the budget may be spent.
 
     Args:
         book: of the compilation; None keeps nothing.
@@ -38,17 +38,17 @@ class LMBill(Account):
         """Let a call begin.
 
         Raises:
-            BudgetSpentError: if there is nothing left to pay it with.
+            BudgetSpentError: if the budget is spent.
             KeyboardInterrupt: if the optimizer has ended: this is one of the threads that it left behind.
         """
         self.check(meter.lm)
         super().begin(meter)
 
     def check(self, lm: dspy.BaseLM | None = None) -> None:
-        """Check that there is something left to spend, and that it is known what the LM costs.
+        """Check that the budget is not spent, and that the LM's price is known where it must be.
 
         Args:
-            lm: that is to be asked, such as one that writes instructions; the configured one where None.
+            lm: the LM to be asked, such as one that writes instructions; the configured one where None.
 
         Raises:
             BudgetSpentError: if not.
@@ -60,9 +60,9 @@ class LMBill(Account):
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Let no call begin when the block has ended, however it ends, and wait for those on their way.
+        """When the block ends, also by an error, let no more calls begin, and wait for those on their way.
 
-        DSPy leaves the threads of an optimizer that is stopped to themselves: they would ask on.
+        DSPy does not end the threads of an optimizer that is stopped: they would go on asking.
 
         Raises:
             Interrupted: on Ctrl-C while it waits.

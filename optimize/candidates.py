@@ -39,7 +39,7 @@ class Candidate:
 class CandidateKeeper(BaseCallback):
     """Keeps each candidate as soon as it is scored, since an optimizer that is interrupted keeps nothing itself.
 
-    When an interrupted compilation goes on, its candidates come again, in the same order, and take the place of those
+    When an interrupted compilation is resumed, the same candidates come again in the same order, and replace those
     that are there.
 
     Args:
@@ -63,7 +63,7 @@ class CandidateKeeper(BaseCallback):
             self.keep(program, outputs.score / 100, len(outputs.results))
 
     def keep(self, program: Program, score: float, questions: int) -> None:
-        """Keep a candidate with its score on so many questions."""
+        """Keep a candidate with its score and the number of questions behind it."""
         candidate = Candidate(len(self.candidates), score, questions, state_of(program))
         self.candidates.append(candidate)
         try:
@@ -71,11 +71,11 @@ class CandidateKeeper(BaseCallback):
             row = (candidate.number, score, questions, state)
             self.file.write(*texts, ("INSERT OR REPLACE INTO candidates VALUES (?, ?, ?, ?)", row))
             self.on_candidate(candidate)
-        except Exception as error:  # the optimizer goes on, and DSPy would swallow it
+        except Exception as error:  # the optimizer goes on; DSPy would swallow the error
             logger.warning("Candidate %d was not kept: %s", candidate.number, error)
 
     def end(self) -> None:
-        """Remove those candidates of an earlier attempt that this one, which has ended, did not try."""
+        """Remove the candidates of an earlier attempt that this attempt, now ended, did not try."""
         self.file.write(("DELETE FROM candidates WHERE number >= ?", (len(self.candidates),)))
 
 

@@ -1,4 +1,4 @@
-"""What a compiled program says of itself: what it was compiled from, how it scored, and what compiling rewrote."""
+"""Facts about a compiled program for people: what it was compiled from, how it scored, and what compiling rewrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _words(*words: object, **settings: object) -> str:
 
 
 def described(manifest: Manifest) -> dict[str, str]:
-    """Return what a program was compiled from and with, and how it scored, by what it is."""
+    """Return what a program was compiled from and with, and its scores, each under its name."""
     said = manifest.facts()
     task, optimizer = said.get("task"), said.get("optimizer") or {"name": "none"}
     simulated = " (simulated: its numbers say nothing)" if manifest.lm.get("simulated") else ""
@@ -30,7 +30,7 @@ def described(manifest: Manifest) -> dict[str, str]:
 
 
 def rewritten(manifest: Manifest) -> dict[str, str]:
-    """Return the instructions that are not the code's, by predictor; of several members, by the number of each too.
+    """Return the instructions that differ from the code's, by predictor; of several members, also by member's number.
 
     Raises:
         QuestreeError: if the program's code is not here.

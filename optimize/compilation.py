@@ -62,20 +62,20 @@ def compile(
     """Compile a program, and score it before and after on questions that the optimizer never sees.
 
     What is finished is on the disk at once: each scored question, each candidate, and each reply of the LM in
-    DSPy's cache. The same call with the same ``out`` goes on: finished questions and a finished program are not made
+    DSPy's cache. The same call with the same ``out`` resumes: finished questions and a finished program are not made
     again. An optimizer that was stopped starts over, but does everything in the same order. So the replies that it had
-    come from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again. So it does
-    where the metric is one of your own, whose code may have changed since.
+    come from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again. It also
+    does so where the metric is one of your own, whose code may have changed since.
 
     Args:
         program: stays as it is.
         examples: see `Examples`.
-        metric: at most 1. Compilation asks it with a trace, and accepts what it gives True or 1.
+        metric: gives at most 1. Called with a trace, it accepts an answer by True or 1.
         optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``; the
             program's own default where None.
         teacher: the program that makes the demonstrations; this one where None. "annotations": this one, with the
             annotations of the training questions in the place of its LM.
-        prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
+        prompt_lm: writes instructions, for optimizers that use such an LM; the configured LM by default.
         seed: of everything random.
         policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
             optimizer. Calls that are on their way when it is spent are finished.
@@ -114,18 +114,18 @@ def compile(
         here = without_password(tracking.uri)
         known = file.fact("tracked") if keeps_scores(plan.metric) else None
         if known and known["uri"] == here and register in (None, known.get("register")):
-            return replace(_Steps(plan, file, UNTRACKED).take(), address=known["address"])
+            return replace(_Stages(plan, file, UNTRACKED).take(), address=known["address"])
         facts = plan.facts() | {"policy": plan.policy.model_dump(exclude_none=True), "versions": versions()}
         named, simulated = f"{program.name} {plan.optimizer.name}", bool(lm_facts()["simulated"])
         with tracking.run(named, facts, simulated=simulated) as run:
-            compiled = _Steps(plan, file, run).take()
+            compiled = _Stages(plan, file, run).take()
             if compiled.address:
                 file.set_fact("tracked", {"uri": here, "address": compiled.address, "register": register})
             return compiled
 
 
 class _Done(BaseModel):
-    """What an artifact says of its compilation."""
+    """What an artifact stores about its compilation."""
 
     spent: Spent
     paid: Spent
@@ -133,8 +133,8 @@ class _Done(BaseModel):
     judged: dict[str, int]
 
 
-class _Steps:
-    """The steps of a compilation, each of which is done once: what an interrupted attempt finished is taken over."""
+class _Stages:
+    """The stages of a compilation. Each is done once: what an interrupted attempt finished is taken over."""
 
     def __init__(self, plan: Plan, file: WritableFile, run: TrackedRun):
         self.plan, self.file, self.run = plan, file, run
@@ -148,7 +148,7 @@ class _Steps:
         train = apart_from(train, plan.examples.dev)
         if plan.teacher == "annotations":
             train = annotated(train)
-        if self.saves:  # what cannot be saved is refused at once, and what is saved is known here
+        if self.saves:  # refuses at once what cannot be saved, or what nobody could load here
             saved_name(type(members_of(self.program)[0]))
         bill = LMBill(plan.policy, self.file)
         with bill.open():
@@ -157,8 +157,8 @@ class _Steps:
                 compilation = self.load_finished() or self.optimize(train, val, bill)
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
-            self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
-            if self.saves:  # at once, and not with the scores: scoring may be interrupted
+            self.begin("after", compilation.program)  # refuses a program that differs from that of an earlier attempt
+            if self.saves:  # before the scores, as scoring may be interrupted
                 save(compilation.program, self.folder, **self.describe(compilation))
             after = self.score(compilation.program, "after")
             return self.keep(Compiled(compilation, before, after))
@@ -263,7 +263,7 @@ class _Steps:
         return replace(compiled, artifact=self.folder if self.plan.out else None, address=address)
 
     def describe(self, compilation: Compilation) -> dict[str, Any]:
-        """Return what the artifact says of how it was made."""
+        """Return what the artifact stores about its compilation."""
         facts = self.plan.facts()
         told = ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
         return {
@@ -286,7 +286,7 @@ def _what_is_paid_again() -> str:
 
 
 def _track(run: TrackedRun, compiled: Compiled, folder: Path, register: str | None) -> str | None:
-    """Log what compilation gave and took, prompts, artifact and the model to serve; return the artifact's address."""
+    """Log gain and cost, prompts, artifact and the model to serve; return the artifact's address."""
     gain, compilation = compiled.gain, compiled.compilation
     figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
     figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}

@@ -1,4 +1,4 @@
-"""What an optimizer that reflects is told of an answer, or of one step on the way to it."""
+"""Feedback on an answer, or on one step on the way to it, for an optimizer that reflects."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _PLANS, _TELLS = ("every plan",), ("the final content",)
 
 
 class _Remark(NamedTuple):
-    """What went wrong, and with what: texts that stand in the steps which had part in it, all plans, or the content.
+    """What went wrong, and in which steps.
 
     Attributes:
-        given: whether it is said only of steps that were given the texts, and not of those that wrote them.
+        about: texts that stand in the steps that had part in it; or ``_PLANS``, ``_TELLS``.
+        given: whether only steps that were given the texts had part in it, and not those that wrote them.
     """
 
     text: str
@@ -44,10 +45,10 @@ def feedback(
             found.
         prediction: a program's; None if it gave none.
         right: whether the metric takes the answer.
-        step: whose instructions are to be written anew. What it has no part in is then left out: remarks on queries
-            that stand in neither its inputs nor its reply, on what was never found where it asks nothing, on citations
-            where it tells nothing. And it is said where a wrong answer came from.
-        full: whether an answer that the metric takes has the full score; if not, the right one is told as well.
+        step: whose instructions are to be written anew. Remarks on faults that it had no part in are then left out:
+            queries that stand in neither its inputs nor its reply, articles never found if it writes no query,
+            citations if it does not write the final content. A wrong answer's origin is added.
+        full: whether an answer that the metric takes has the full score; if not, the right one is named as well.
     """
     if prediction is None:
         return "No answer was given."
@@ -93,21 +94,21 @@ def _takes_part(step: TraceStep, remark: _Remark, tree: ReasoningTree) -> bool:
 
 
 def _origin(step: TraceStep, answer: Any) -> list[str]:
-    """Return whether a wrong answer came with what the step was given, or began in its reply."""
+    """Return where a wrong answer came from, as far as known: the step's inputs, or its reply."""
     _, inputs, reply = step
     wrong = str(answer or "")
     if normalise(wrong) and normalise(str(reply.get("answer"))) == normalise(wrong) and _is_closed(wrong):
         return [f"The wrong answer {wrong!r} was given in this reply."]
-    if not wrong or _is_closed(wrong):  # such words stand anywhere
+    if not wrong or _is_closed(wrong):  # such words can stand anywhere
         return []
-    given = {name: value for name, value in inputs.items() if name != "passages"}  # there it answers something else
+    given = {name: value for name, value in inputs.items() if name != "passages"}  # passages use it for something else
     if stands_in(_text(given), wrong):
         return [f"The wrong answer {wrong!r} stands in what this step was given."]
     return [f"The wrong answer {wrong!r} began in this reply."] if stands_in(_text(dict(reply)), wrong) else []
 
 
 def _facts(step: TraceStep, tree: ReasoningTree, example: dspy.Example) -> list[str]:
-    """Return which facts of a reading no quote proves, and which annotated answers stand in its passages alone."""
+    """Return the facts of a reading that no quote proves, and the annotated answers in its passages that none tells."""
     _, inputs, reply = step
     if "evidence" not in reply:
         return []
@@ -121,7 +122,7 @@ def _facts(step: TraceStep, tree: ReasoningTree, example: dspy.Example) -> list[
 
 
 def _wrong_memories(step: TraceStep, example: dspy.Example) -> list[str]:
-    """Return what a plan remembers otherwise than the annotations have it."""
+    """Return the recalled answers of a plan that differ from the annotated ones."""
     true = {normalise(query): answer for queries, answer in _annotated(example) for query in queries}
     wrong = list[str]()
     for planned in (one for value in step[2].values() if isinstance(value, list) for one in value):
@@ -161,7 +162,7 @@ def _queries(node: Node) -> Sequence[str]:
 
 
 def _steps(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
-    """Yield what passages put in the place of a recalled answer, and what was not found."""
+    """Yield the recalled answers that passages replaced, and the queries left without an answer."""
     known, replaced = _known_answers(example), {node.replaces for node in tree.nodes}
     for node in tree.nodes:
         old = None if node.replaces is None else tree.nodes[node.replaces].answer
@@ -185,7 +186,7 @@ def _known_answers(example: dspy.Example) -> set[str]:
 
 
 def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
-    """Yield which queries found no gold passage, and which gold passages were not found, or were lost again."""
+    """Yield the queries that found no gold passage, and the gold passages that were not found, or were lost again."""
     passages, titles = example.get("gold_passages") or [], example.get("gold_titles") or []
     gold = gold_names(passages, titles)
     if not gold:
@@ -207,7 +208,7 @@ def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
 
 
 def _never_found(tree: ReasoningTree, example: dspy.Example, missing: int) -> list[str]:
-    """Return which articles no query found, with what they answer where the annotations tell it."""
+    """Return the articles that no query found, with the queries that they answer where annotations tell it."""
     seen = {normalise_title(passage.title) for node in tree.nodes for passage in _found(node)}
     answers = {step.support_title: f"answers {step.question!r}" for step in resolved_steps(example)}
     titles = dict.fromkeys([*filter(None, answers), *(example.get("gold_titles") or [])])
@@ -223,7 +224,7 @@ def _found(node: Node) -> tuple[Passage, ...]:
 
 
 def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[_Remark]:
-    """Yield which answers on the path nothing supports, and which that something supports are not cited."""
+    """Yield the answers on the path without support, and the supported ones that are not cited."""
     behind, cited = tree.nodes_behind_answer(), {passage.id for passage in prediction.get("references") or []}
     for node in behind:
         if node.stance == "silent" and node.answer:

@@ -7,7 +7,7 @@ names. The model holds this package's code, if no index offers it.
 The LM, the index, the reader and the task of a simulated LM are not in the model: the server's environment names
 them, in the variables of the command line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, ``QUESTREE_TASK``, …). From Python,
 ``model_config`` names them: ``mlflow.pyfunc.load_model(address, model_config={"lm": …, "retriever": …})``. A model that
-was told neither LM nor index does not load, unless it was compiled with the simulated LM over the bundled index.
+is given neither LM nor index does not load, unless it was compiled with the simulated LM over the bundled index.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def log_model(folder: Path, name: str = "model", register: str | None = None) ->
     from mlflow.utils.logging_utils import suppress_logs
 
     code, requirements = _own_code()
-    # it would log the settings below, of which none is set, as parameters of the run, which has a task of its own
+    # MLflow would log the unset settings below as parameters of the run, over the run's own ``task``
     unlogged = suppress_logs("mlflow.models.model", re.compile("Failed to log model config as params"))
     with unlogged, warnings.catch_warnings():
-        # MLflow wants an input example; the schema says it all, and an example would be answered
+        # MLflow warns that an input example is missing; the schema is enough, and MLflow would answer an example
         warnings.simplefilter("ignore", UserWarning)
         logged = mlflow.pyfunc.log_model(
             name=name,
@@ -95,7 +95,7 @@ def _find(module: str) -> str:
 
 
 def _signature() -> ModelSignature:
-    """Return what a row of a request and of a reply holds."""
+    """Return the fields of a request's row and of a reply's row."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import AnyType, Array, ColSpec, Object, Property, Schema
 
@@ -131,10 +131,10 @@ def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _question(given: Any) -> Any:
-    """Return the question of a row; whatever is no text fails by itself, and is told as what it is."""
+    """Return the question of a row as it was given; one that is no text fails alone, with an error that shows it."""
     from pandas import isna
 
-    if isna(given) is True:  # what a row lacks is None or nan in pandas; of a list, isna tells of each
+    if isna(given) is True:  # pandas gives None or nan for a missing value; for a list, isna gives an array
         return ""
     # of {"question": ["…"]} MLflow makes a row with a list
     return given[0] if isinstance(given, list) and len(given) == 1 else given

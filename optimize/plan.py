@@ -1,4 +1,4 @@
-"""What `compile` is given: checked before anything is paid, and written down, so that only the same is gone on with."""
+"""The arguments of `compile`: checked before anything is paid, and stored, so that only the same are resumed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Plan:
             check_same(str(file.path.parent), there, facts, writer)
 
     def facts(self) -> dict[str, Any]:
-        """Return what the compilation is about: what is tracked, and what must be the same to go on with it."""
+        """Return what the compilation is about: what is tracked, and what must be the same to resume it."""
         teacher, parts = self.teacher, {name: getattr(self.examples, name) for name in ("train", "val", "dev")}
         return {
             **run_identity(self.program, task=self.examples.task),
@@ -77,13 +77,13 @@ class Plan:
                 name: {"n": len(part), "digest": digest([question_id(example) for example in part])}
                 for name, part in parts.items()
             },
-            # the program is made of their words; dev questions that are corrected are only scored again
+            # the program depends on their whole text; dev questions that are corrected are only scored again
             "training questions": digest([plain(dict(one)) for one in (*parts["train"], *parts["val"])]),
         }
 
 
 def checked(name: str, given: Any) -> Any:
-    """Return what is given for a parameter, if it is of a kind that the parameter takes, or None."""
+    """Return the value given for a parameter; refuse it if it is neither of a kind that is allowed nor None."""
     kinds, give = _KINDS[name]
     if given is not None and not isinstance(given, kinds):
         raise QuestreeError(f"{name}={given!r:.60} is of the type {type(given).__name__}; give {give}.")

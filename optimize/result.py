@@ -1,4 +1,4 @@
-"""What compilation learns from, and what it gives."""
+"""The questions of a compilation, and its result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What an optimizer made, and what it took.
+    """What an optimizer made, and what it cost.
 
     Attributes:
         program: answers as the one that was compiled.

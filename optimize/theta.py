@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How sure a reader is that a passage answers its question, minus infinity without a span; and whether it does."""
+    """A reader's score that a passage answers its question, minus infinity without a span; and whether it does."""
 
     score: float
     answers: bool

@@ -18,15 +18,15 @@ from ..programs.demonstrations import TraceStep, as_found, noted, select_demonst
 from .demonstrations import is_right, is_sound, shortened
 from .feedback import feedback
 
-ROUNDING = 1e-9  # of a score that a metric adds up
+ROUNDING = 1e-9  # error of a score that is a sum
 
 
 class MetricFaultError(KeyboardInterrupt):
-    """Ends an optimizer as Ctrl-C does. It would count an ordinary `Exception` as one more wrong answer."""
+    """Ends an optimizer as Ctrl-C does; an ordinary `Exception` would count as one more wrong answer."""
 
 
 class _Judged(NamedTuple):
-    """What the metric gives for a prediction, whether that is good enough, and what else it says, if anything."""
+    """The metric's score for a prediction, whether that is good enough, and the metric's own words, if any."""
 
     score: float
     accepted: bool
@@ -39,12 +39,12 @@ class Verdicts:
     Teleprompters call a metric with a trace before they take demonstrations from it, and without one when they compare
     candidates. With a trace it gives the verdict, yes or no, and only the calls that make good demonstrations are left
     in the trace. Without one it gives the score: so the candidate with the best mean score is found, not the one with
-    most answers above a threshold. A failed prediction scores 0 and is never good enough. Where a metric of somebody
-    else's gives a number for a verdict, only a full score is a yes: an F1 of .05 is no success.
+    most answers above a threshold. A failed prediction scores 0 and is never good enough. Where a user's metric
+    gives a number for a verdict, only a full score is a yes: an F1 of .05 is no success.
     Safe to call from several threads.
 
     Attributes:
-        sought: whether a trace to learn from was given with any of them.
+        sought: whether any of them came with a trace to learn from.
     """
 
     def __init__(self, metric: ScoreFunction):
@@ -91,7 +91,7 @@ class Verdicts:
         return judged
 
     def _leave_the_best(self, trace: list[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> None:
-        """Leave one sound call of each predictor in a trace: of the kind that has been left least so far.
+        """Leave one sound call of each predictor in a trace, of the kind that was left least often so far.
 
         DSPy takes one call of each predictor from each question, at random. Some predictors are called many times in
         one question, such as paragraph review; DSPy might then show three rejections and nothing else.
@@ -105,9 +105,9 @@ class Verdicts:
             self._shown[predictor, noted(trace[-1]).kind] += 1
 
     def sound(self, trace: Sequence[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> list[TraceStep]:
-        """Return the steps of a question answered well that an LM may learn from, each as it turned out.
+        """Return the steps of a well answered question that an LM may learn from, each as it turned out.
 
-        They contradict neither the example, its gold passages among it, nor the passages that they were shown.
+        They contradict neither the example with its gold passages, nor the passages that they were shown.
         """
         right = [step for step in trace if self._answers_right(step, example)]
         steps = [step for step in select_demonstrations(right, example) if is_sound(step, example)]
@@ -122,13 +122,13 @@ class Verdicts:
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        """Return what GEPA takes: the score, and words for the LM that reflects on it.
+        """Return the score and the words for the LM that reflects on it, as GEPA takes them.
 
         The words end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``. GEPA asks for
         words on one predictor, by a call of it (``predictor_trace``). ``accepted`` tells whether the answer is good
         enough.
         """
-        judged = self._judge(example, prediction, None, verdict=True)  # they reflect on all of the trace
+        judged = self._judge(example, prediction, None, verdict=True)  # a trace would lose steps
         step, full = next(iter(predictor_trace or ()), None), judged.score >= 1 - ROUNDING
         words = [feedback(example, prediction, judged.accepted, step, full=full), judged.said]
         if judged.score > 0 and not full:

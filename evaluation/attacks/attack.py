@@ -30,7 +30,7 @@ from .plants import Attack, Plant, Writer, plants_for
 from .seeded_retriever import seeded
 
 _CLEAN = "clean"
-"""What the corpus without plants is called."""
+"""The name of the corpus without plants."""
 HOW_TO_READ = (
     "Attack success: the share of questions answered with the attacker's target, with its 95% Wilson interval; beside "
     "it, how often the same answer was given over the clean corpus. Found: questions for which a planted passage was "
@@ -76,7 +76,7 @@ class AttackRun:
     Attributes:
         rows: one for each program, attack and defence.
         metric: of the clean and the attacked score.
-        facts: what all of it rests on, by name.
+        facts: task, retriever, LM, texts and seed, by name.
         simulated: whether it was made with the simulated LM.
         stopped: why there are fewer rows than were asked for; None if all were made.
     """
@@ -146,7 +146,7 @@ def attack(
     Args:
         programs: by name; each with a retriever, or None if it takes none.
         examples: the questions.
-        metric: of the answers; the clean and the attacked score are of it.
+        metric: scores the answers; the clean and the attacked score are its means.
         attacks: what is tried, one after the other.
         retriever: over the genuine corpus; the programs' own is replaced.
         out: a folder: ``runs.db`` in it holds a run for each defence, attack and program; the table stands beside it.
@@ -155,7 +155,7 @@ def attack(
         reader: of the defence by a reader.
         write: writes the texts that argue for the target; templates by default.
         task, seed: see `evaluate`.
-        policy: see `evaluate`; a budget in it is for the whole attack, and what ``write`` asks of the LM counts. When
+        policy: see `evaluate`; a budget in it is for the whole attack, with the LM requests of ``write``. When
             it is used up, the rows that were made until then are the result, and ``stopped`` says how to go on. A
             program that fails by itself has no further rows, and ``stopped`` names it.
         on_progress: called with the name of what is being asked, and how far it is.
@@ -200,7 +200,7 @@ def attack(
 def _shared(
     programs: Iterable[Program], retriever: Retriever, write: Writer | None, task: str, seed: int
 ) -> dict[str, Any]:
-    """Return what all rows rest on, and whether a simulated LM had a part in it."""
+    """Return the facts of all rows, and whether a simulated LM had a part in them."""
     lms = [*map(lms_facts, programs), *([] if write is None else [lm_facts()])]
     facts = {"task": task, "retriever": retriever.name, "LM": ", ".join(sorted({lm["name"] for lm in lms}))}
     facts |= {"texts": "templates" if write is None else "written by the LM", "seed": str(seed)}

@@ -35,7 +35,7 @@ _CLOSED: dict[str, tuple[tuple[str, ...], Callable[[str], str | None]]] = {
     "yes-no": (("no", "yes"), read_yes_no),
     **dict.fromkeys(("label", "two-label"), (("SUPPORTS", "REFUTES"), read_label)),
 }
-"""The answers of a style that has few, the likelier target first, and how one of them is read."""
+"""For each style with few answers, those answers, the likelier target first, and how one of them is read."""
 
 _CLAIMS = (
     'Reference works agree on this: the answer is "{target}".',

@@ -71,7 +71,7 @@ class SeededRetriever(WrappingRetriever):
     def _placed(self, query: str, genuine: list[Passage]) -> list[Passage]:
         """Return the genuine passages in their order, and each planted one before the first with a lower BM25 score."""
         small = BM25Retriever.from_passages([*genuine, *self.planted])
-        scores = dict.fromkeys((passage.id for passage in (*genuine, *self.planted)), 0.0)  # of those it does not find
+        scores = dict.fromkeys((passage.id for passage in (*genuine, *self.planted)), 0.0)  # 0 if BM25 does not find it
         scores |= {passage.id: passage.score for passage in small(query, k=len(scores))}
         waiting = sorted(self.planted, key=lambda passage: -scores[passage.id])
         mixed: list[Passage] = []

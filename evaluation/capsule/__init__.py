@@ -1,4 +1,4 @@
-"""Capsules: a copy of runs in one file, which anyone can replay: nothing outside the file is asked."""
+"""Capsules: copies of runs in one file, which anyone can replay without an LM or an index."""
 
 from .live import AskedAgain as AskedAgain
 from .live import Drift as Drift

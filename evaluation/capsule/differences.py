@@ -1,4 +1,4 @@
-"""Where a replay leaves what was stored: the exchange, why, and what changed in it."""
+"""Where a replay differs from the stored run: the exchange, why, and what changed in it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Why = Literal[
     "prompt changed",
     "sampling changed",
     "query changed",
-    "parse changed",  # the same reply is read otherwise: it is asked for again, or no longer
+    "parse changed",  # the same reply is parsed in another way: it is asked for again, or no longer
     "asked otherwise",  # the program goes on in another way
     "no longer asked",
     "reply changed",  # another LM, or the same on another day
-    "answer changed",  # all was asked and said as before
+    "answer changed",  # all requests and replies were as before
 ]
 
 _FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
@@ -30,12 +30,12 @@ _SHOWN = 300  # characters of a value
 
 
 class Difference(BaseModel):
-    """One place at which a replay differs: by default the answer.
+    """One difference of a replay: by default in the answer.
 
     Attributes:
-        place: of the exchange among all steps of the question; empty for the answer.
+        place: the exchange's place among all steps of the question; empty for the answer.
         by: the prompt, retriever or reader that was asked; for the answer, the field of the record.
-        number: of the exchange among those of the question, from 1; 0 for the answer.
+        number: the exchange's number within the question, from 1; 0 for the answer.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,7 +48,7 @@ class Difference(BaseModel):
 
 
 def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *, live: bool) -> Iterator[Difference]:
-    """Yield where the steps of a question differ, in the order of the program, until it goes another way.
+    """Yield the differences between a question's steps, in the program's order, until it asks for something else.
 
     Args:
         live: whether another LM may have replied: then replies are compared as well, and of requests the prompts alone,
@@ -81,7 +81,7 @@ def _shown(step: EpisodeStep) -> object:
 
 
 def _said(step: EpisodeStep) -> str:
-    """Return what came back: the texts of replies, the ids of passages, or why there is nothing."""
+    """Return the outcome in words: the texts of replies, the ids of passages, or why there is none."""
     if step.fault is not None:
         return f"{step.fault.error}: {step.fault.message}"
     came = step.outcome if isinstance(step.outcome, list) else [step.outcome]
@@ -98,7 +98,7 @@ def _changed(stored: EpisodeStep, begun: EpisodeStep) -> tuple[Why, str]:
 
 
 def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None) -> tuple[Why, str, str]:
-    """Return why the program asks for something else than it did, who is asked, and both in words."""
+    """Return why the program asks for something else than before, who is asked, and the change in words."""
     last = before.name if before else None
     reread = before is not None and before.kind == "request" and last in (begun.name, stored.name if stored else None)
     then = f"{stored.kind} {stored.name}" if stored else "nothing"
@@ -108,7 +108,7 @@ def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | 
 
 
 def comparable(record: Record) -> dict[str, Any]:
-    """Return a record as JSON, without scores and what no replay repeats: times, and lines of the code."""
+    """Return a record as JSON, without scores and without what no replay repeats: times, and lines of the code."""
     content = record.model_dump(mode="json", exclude={"scores", "inputs", "gold", "seconds", "trace"})
     where = (content.get("failure") or {}).get("where")
     if where and not where["predictor"]:
@@ -117,7 +117,7 @@ def comparable(record: Record) -> dict[str, Any]:
 
 
 def answer_differences(stored: Record, now: Record) -> tuple[Difference, ...]:
-    """Return the fields of a record that the present code makes otherwise; of a tree, the first node that differs."""
+    """Return the fields of a record that differ under the present code; of a tree, the first node that differs."""
     was, is_ = comparable(stored), comparable(now)
     return tuple(_difference(name, was[name], is_[name]) for name in was if was[name] != is_[name])
 

@@ -35,7 +35,7 @@ _PASSAGES = TypeAdapter(list[Passage])
 
 @dataclass(frozen=True)
 class AskedAgain:
-    """A question's record then and now, and the first step that differs: a prompt, or a reply."""
+    """A question's stored record, its new one, and the first step that differs: a prompt, or a reply."""
 
     stored: Record
     record: Record
@@ -50,7 +50,7 @@ class AskedAgain:
 
 @dataclass(frozen=True)
 class Drift(Paired):
-    """A run then and now: the LM's name then and now, and the questions in the order of the run."""
+    """A run that was asked again: the name of the LM then and now, and the questions in the order of the run."""
 
     name: str
     models: tuple[str, str]
@@ -69,7 +69,7 @@ def replay_live(
 ) -> list[Drift]:
     """Ask every question of a capsule again, of the configured LM and past its cache.
 
-    A query that was searched then finds the passages of the capsule.
+    A query of the stored run gets the passages of the capsule.
 
     Args:
         out: a folder for the runs; what is finished in it is not asked again.
@@ -83,7 +83,7 @@ def replay_live(
     for name in allow_code:
         REGISTRY.allow(name)
     lm, drifts = dspy.settings.lm.copy(cache=False), list[Drift]()
-    for run in open_runs(path):  # all of them, before the first is paid for
+    for run in open_runs(path):  # checks all runs before the first is paid for
         _check(run, retriever)
     with writing(out, "replay") as file, Account(file).open():
         for run in open_runs(path):
@@ -119,7 +119,7 @@ def _metrics_of(run: StoredRun) -> list[ScoreFunction]:
 
 
 def _check(run: StoredRun, retriever: Retriever | None) -> None:
-    """Raise a QuestreeError if the run cannot be asked again: it needs something that is neither here nor packed."""
+    """Raise a QuestreeError if the run cannot be asked again: it needs a part that is neither here nor packed."""
     adapter_of(run)
     _metrics_of(run)
     program_of(run, retriever=None, reader=None, duplicates=None)

@@ -1,4 +1,4 @@
-"""A capsule: a copy of runs in one file, without what they were paid for in stopped attempts."""
+"""A capsule: a copy of runs in one file, without the payments of stopped attempts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..stored_runs import StoredRun, open_runs
 
 
 def pack(places: Sequence[Path], out: Path) -> list[dict[str, Any]]:
-    """Write all runs in these places into one file; return of each its name and how many steps it holds.
+    """Write all runs in these places into one file; return each run's name and numbers of questions and steps.
 
     Args:
         places: of runs (`find`).

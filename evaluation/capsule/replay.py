@@ -1,4 +1,4 @@
-"""The present code over what a capsule holds: no LM, no retriever and no reader is asked."""
+"""Replay a capsule: the present code runs on the stored outcomes, and no LM, retriever or reader is asked."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .stand_ins import lm_of, parts_of
 
 @dataclass(frozen=True)
 class ReplayedQuestion:
-    """A question then and now.
+    """A question that was replayed.
 
     Attributes:
-        record: its record now; None if the program asked for something that was not asked.
+        record: its new record; None if the program asked for something that is not stored.
         differences: in the order of the program.
         skipped: why it was not replayed.
     """
@@ -60,7 +60,7 @@ class ReplayedRun:
 
 
 def replay(path: Path, allow_code: Iterable[str] = ()) -> list[ReplayedRun]:
-    """Ask every question of a capsule again, by the present code and with the stored outcomes.
+    """Ask every question of a capsule again, with the present code and the stored outcomes.
 
     Args:
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
@@ -78,7 +78,7 @@ def _replayed(run: StoredRun) -> ReplayedRun:
 
 
 def adapter_of(run: StoredRun) -> dspy.Adapter | None:
-    """Return the adapter that wrote the prompts of a run; None for the one that is taken if none is configured."""
+    """Return the adapter that wrote the prompts of a run; None for the default adapter."""
     adapter = run.part("lm").get("adapter", "chat")
     if adapter not in ADAPTERS:
         raise QuestreeError(f"{run.name}: the adapter {adapter!r} is not known here.")
@@ -86,7 +86,7 @@ def adapter_of(run: StoredRun) -> dspy.Adapter | None:
 
 
 def program_of(run: StoredRun, **parts: Any) -> Program:
-    """Return the program of a run, by the present code; a compiled one with the prompts that it had.
+    """Return the program of a run, made by the present code; a compiled one with its stored prompts.
 
     Args:
         parts: ``retriever``, ``reader``, ``duplicates``.
@@ -110,7 +110,7 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
     source = _Stored(run.steps(stored.id))
-    limits = run.limits(stored.id) or Limits()  # of this question: a run may go on under others
+    limits = run.limits(stored.id) or Limits()  # this question's limits: a run may be resumed under others
     limits = Limits(retries=limits.retries, window=limits.window or run.environment.window)
     try:
         with limited(limits), replaying(source):
@@ -125,11 +125,11 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
 
 
 class _LeftError(BaseException):
-    """The program asks for something that was not asked; no step of it may take this for a failure of the LM."""
+    """The program asks for something that is not stored; no step may catch this as a failure of the LM."""
 
 
 class _Stored:
-    """The steps of one question, whose outcomes a replay takes, and those that it begins."""
+    """The stored steps of one question, and the steps that its replay has begun."""
 
     def __init__(self, steps: list[EpisodeStep]):
         self.steps, self.begun = steps, list[EpisodeStep]()

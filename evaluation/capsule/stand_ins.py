@@ -1,4 +1,4 @@
-"""What stands in a replayed program in the place of LM, retriever, reader and duplicate check: none is ever asked."""
+"""Stand-ins for the LM, retriever, reader and duplicate check of a replayed program: none is ever asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _refuse(*given: Any, **more: Any) -> NoReturn:
 
 
 class _Retriever(Retriever):
-    """A retriever by its name and fingerprint alone."""
+    """A retriever that has only a name and a fingerprint."""
 
     batch = staticmethod(_refuse)
 
@@ -30,7 +30,7 @@ class _Retriever(Retriever):
 
 
 class _Reader:
-    """A trained reader by its name and threshold, or a check of duplicates by a model."""
+    """A trained reader, or a check of duplicates by a model, that has only a name and a threshold."""
 
     read_many = None
 
@@ -45,7 +45,7 @@ class _NoEngine:
 
 
 def parts_of(run: StoredRun) -> dict[str, Any]:
-    """Return what stands in the place of the retriever, the reader and the check of duplicates."""
+    """Return the stand-ins for the retriever, the reader and the check of duplicates."""
     retriever, reader, duplicates = (run.part(name) for name in ("retriever", "reader", "duplicates"))
     return {
         "retriever": _Retriever(retriever, run.environment.compares) if retriever else None,
@@ -55,12 +55,12 @@ def parts_of(run: StoredRun) -> dict[str, Any]:
 
 
 def is_trained(reader: Mapping[str, Any]) -> bool:
-    """Return whether what is told of a reader is of one that is not the LM."""
+    """Return whether these facts are those of a trained reader, not of the LM."""
     return bool(reader) and reader.get("name") != LMReader.name
 
 
 def lm_of(run: StoredRun) -> dspy.LM | None:
-    """Return an LM of the name that the run's had, for the options of its requests; None if the run had none.
+    """Return an LM with the name and options of the run's LM; None if the run had none.
 
     Raises:
         QuestreeError: no LM can have these options.

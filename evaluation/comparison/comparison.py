@@ -47,8 +47,8 @@ def compare(
         programs: by name; the others are compared with the first.
         examples, metrics, task, seed: see `evaluate`.
         policy: see `evaluate`; a budget in it is for all programs together. When it is used up, or the LM answers
-            nobody, the programs that were evaluated until then are compared, and ``stopped`` says how to go on. A
-            program that fails by itself is left out, and ``stopped`` names it.
+            no program, the programs that were evaluated until then are compared, and ``stopped`` says how to go on.
+            A program that fails by itself is left out, and ``stopped`` names it.
         out: a folder. All runs are in the file ``runs.db`` in it, which the same comparison resumes; the files of the
             comparison (`files_of`) stand beside it.
         tracking: makes a parent run with the files of the comparison, and a nested run for each program.
@@ -56,7 +56,7 @@ def compare(
         on_progress: called with the name of the program that is asked, and how far it is.
 
     Raises:
-        QuestreeError: if there are no programs, a name is that of no folder, or another process is writing ``out``;
+        QuestreeError: if there are no programs, a name cannot be a folder's, or another process is writing ``out``;
             also what `evaluate` raises, but an `OutOfBudgetError` or a `GivenUpError` only if no program could be
             evaluated.
     """
@@ -66,7 +66,7 @@ def compare(
     how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "tracking": tracking}
     about = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
     with running(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
-        # all of them, before the first is paid for
+        # checks all programs before the first is paid for
         kept = {name: begin(file, name, one, task, policy) for name, one in programs.items()} if file else {}
         evaluations = dict[str, Evaluation]()
 
@@ -125,10 +125,10 @@ def _check_programs(given: Any) -> None:
 
 
 def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -> str | None:
-    """Ask one program after the other; return why some of them were not asked to the end, None if all were.
+    """Ask one program after the other; return why some were not asked all questions, None if all were.
 
-    A program that fails by itself is passed over. The others are left as well where the budget is spent, or the LM
-    answers nobody. If nothing ``came`` at all, an error tells what happened to each program.
+    A program that fails by itself is skipped. If the budget is spent, or the LM answers no program, the remaining ones
+    are skipped too. If ``came``, the results, is empty in the end, the error says what happened to each program.
     """
     told: list[str] = []
     for name in programs:
@@ -166,7 +166,7 @@ def evaluate_tracked(
     policy: RunPolicy | None,
     **how: Any,
 ) -> Evaluation:
-    """Evaluate a program, and track it as a run of this title; what else is given, and raised, is as of `evaluate`."""
+    """Evaluate a program, and track it as a run of this title; other arguments and errors are those of `evaluate`."""
     facts = run_identity(program, task=task) | {
         "metrics": [metric_name(metric) for metric in metrics],
         "policy": (policy or RunPolicy()).model_dump(exclude_none=True),
@@ -188,16 +188,16 @@ def files_of(comparison: Comparison) -> dict[str, str]:
 
 
 def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:
-    """Return what a comparison says of its programs' parts."""
+    """Return the facts about the parts that the programs share."""
     retrievers = dict.fromkeys(facts["name"] for facts in map(retriever_facts, programs.values()) if facts)
     lms = sorted({lms_facts(program)["name"] for program in programs.values()})
     return {"lm": ", ".join(lms), "retriever": ", ".join(retrievers), "methods": _methods(programs)}
 
 
 def _methods(programs: Mapping[str, Program]) -> dict[str, str]:
-    """Return the registered names of the programs that stand for a paper's method, by the name that they have here.
+    """Return the registered names of the programs that stand for a paper's method, by their names here.
 
-    Those are the ones with the paper's preset; where none of a kind has it, those with its defaults.
+    Those are the programs with the paper's preset; where none of a kind has it, those with its default settings.
     """
     papers = {program.name for program in programs.values() if _as_in_paper(program)}
     return {
@@ -213,5 +213,5 @@ def _as_in_paper(program: Program) -> bool:
 
 
 def named_progress(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:
-    """Return what tells how far the run of a name is; by default a bar in a notebook."""
+    """Return the function that reports the progress of one run by name; by default a bar in a notebook."""
     return notebook_bar(name) if on_progress is None else lambda progress: on_progress(name, progress)

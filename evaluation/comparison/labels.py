@@ -1,4 +1,4 @@
-"""The names under which programs are shown together, which are those of their folders."""
+"""The names of programs that are shown together; their folders have the same names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
 
 
 def told_apart(runs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a name of its own for each run: the folder stands before a name that several have.
+    """Return a unique name for each run: where several share a name, the folder stands before it.
 
     Args:
         runs: the name of each, and of the folder or capsule that it is in with others.

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page, and what its template draws, there and on the pages of runs."""
+"""A comparison as one self-contained page, and the values for its template, there and on the pages of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_page(comparison: Comparison) -> str:
 
 
 def shown(comparison: Comparison) -> dict[str, Any]:
-    """Return what ``comparison.html`` draws."""
+    """Return the values for ``comparison.html``."""
     table, plots = comparison.table, plots_of(comparison)
     return {
         **{"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note},
@@ -41,7 +41,7 @@ def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
 
 
 def plots_of(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return headings and plots: by calls, by cost where every call was paid, by hops if their number differs."""
+    """Return headings and plots: by calls; by cost where every call was paid; by hops if they differ."""
     said = " (simulated)" if comparison.simulated else ""
     evaluations, metric = comparison.evaluations, comparison.metric + said
     plots = []

@@ -1,4 +1,4 @@
-"""Two plots as images that stand in a page themselves: a browser runs nothing in them and asks for no other file."""
+"""Two plots as images inside a page: they hold no script, and a browser needs no other file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LOOK: dict[Any, Any] = {
     **{"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "questree", "legend.frameon": False},
 }
 _LONGEST = 40  # characters of a name
-_WIDE, _COLUMNS = 5.6, 60  # inches, which fit twice into a page of 1280 pixels, and so many characters
+_WIDE, _COLUMNS = 5.6, 60  # inches, so that two plots fit into 1280 pixels; characters in that width
 _MARKERS = "osD^vP*X<>p"  # with the ten colours of matplotlib's cycle, 110 dots can be told apart
-_ALONE = Lock()  # matplotlib's look is that of the whole process
+_ALONE = Lock()  # matplotlib's style is global to the process
 
 
 def scatter(points: Mapping[str, tuple[float, Interval]], *, x: str, y: str) -> str:
@@ -33,7 +33,7 @@ def scatter(points: Mapping[str, tuple[float, Interval]], *, x: str, y: str) -> 
     """
     from matplotlib.ticker import LogFormatter
 
-    class Plain(LogFormatter):  # its own numbers below 1 are 1e-01
+    class Plain(LogFormatter):  # matplotlib would write 0.1 as 1e-01
         def __call__(self, x: float, pos: Any = None) -> str:
             return f"{x:.6g}" if super().__call__(x, pos) else ""
 
@@ -87,7 +87,7 @@ def _ends(scores: Iterable[Interval]) -> list[list[float]]:
 
 
 def _image(name: str, draw: Callable[[Any], None], *, height: float, named: Collection[str]) -> str:
-    """Return what is drawn as an image of a page; its name is what is read out.
+    """Return the drawing as an image for a page; a screen reader reads out its name.
 
     Below the plot stands what is ``named`` in it, in as many columns as have room.
     """

@@ -1,4 +1,4 @@
-"""What a comparison found: a row for each program, and the papers' figures beside ours."""
+"""The result of a comparison: a row for each program, and the papers' figures beside ours."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def warning(self) -> str:
-        """Return what to say above the scores of all of them."""
+        """Return the warning to show above the scores of all programs."""
         return warning_of(self.simulated, self.self_written)
 
     @property
@@ -63,14 +63,14 @@ class Comparison:
         return self.evaluations[name].less(self._first)
 
     def won_and_lost(self, name: str) -> tuple[int, int]:
-        """Return how many questions ``name`` answers right that the first does not, and the other way round."""
+        """Return how many questions only ``name`` answers right, and how many only the first program."""
         pairs = zip(self.evaluations[name].records, self._first.records, strict=True)
         flipped = [self._is_right(own) for own, first in pairs if self._is_right(own) != self._is_right(first)]
         return sum(flipped), len(flipped) - sum(flipped)
 
     @cached_property
     def flipped(self) -> list[list[tuple[Record, bool]]]:
-        """Return the questions that some programs answer right and others do not: what each answers, and whether."""
+        """Return the questions that only some programs answer right: each program's record, and whether it is right."""
         asked = zip(*(one.records for one in self.evaluations.values()), strict=True)
         told = [[(record, self._is_right(record)) for record in records] for records in asked]
         return [one for one in told if len({right for _, right in one}) > 1]
@@ -121,7 +121,7 @@ class Comparison:
         ]
 
     def as_markdown(self) -> str:
-        """Return the table, what it rests on, and the papers' figures below it."""
+        """Return the table with the facts about it, and the papers' figures below it."""
         note = f"{self.table.note}\n\n{self.stopped}" if self.stopped else self.table.note
         text = replace(self.table, note=note).as_markdown()
         papers = f"\n## What the papers report (%)\n\n{PAPERS}\n\n{markdown_of(self.papers)}\n" if self.papers else ""
@@ -156,7 +156,7 @@ class Comparison:
         return holm(known) if len(known) == len(found) else {}
 
     def _line(self, name: str) -> dict[str, str]:
-        """Return the row of a program as people read it: its scores, what it found, what it took."""
+        """Return the row of a program as people read it: its scores, retrieval and cost."""
         one, difference, p = self.evaluations[name], self._differences.get(name), self._p_values.get(name)
         spent, any_failed = one.spent, any(evaluation.failures for evaluation in self.evaluations.values())
         return {
@@ -193,7 +193,7 @@ class Comparison:
 
     @cached_property
     def _found(self) -> list[str]:
-        """Return the names of what any of the programs found."""
+        """Return the names of the retrieval measures that any program has."""
         return list(dict.fromkeys(name for one in self.evaluations.values() for name in one.retrieval))
 
     def _numbers(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an annotated question shows of each prompt, from the fields that annotations hold.
+"""Demonstrations of each prompt from an annotated question, made of the fields that annotations hold.
 
 What annotations do not hold (a wrong memory, a search that missed, a guess) is shown by the demonstrations that were
 written by hand.
@@ -23,9 +23,9 @@ Shown = Iterator[tuple[str, Fields]]
 
 
 def demonstrate(signature: type[dspy.Signature], lesson: AnnotatedLesson) -> list[tuple[str, Fields]]:
-    """Return what the lesson shows of a signature: each demonstration with its kind, and a value for each field.
+    """Return the demonstrations that the lesson gives for a signature: the kind of each, and a value for each field.
 
-    Nothing is shown of a signature with a field that annotations do not hold.
+    There are none for a signature with a field that annotations do not hold.
     """
     role = role_of(signature)
     shown = _SHOW[role](lesson) if role else ()
@@ -39,7 +39,7 @@ def demonstrate(signature: type[dspy.Signature], lesson: AnnotatedLesson) -> lis
 
 
 def _plan(lesson: AnnotatedLesson) -> Shown:
-    """Show the plan in each form: every answer is recalled, and looked up all the same; or all but the last are."""
+    """Show the plan in each form: all answers recalled, but to be looked up; all but the last; or queries alone."""
     if not lesson.plan:
         return
     queries = [fill_in(query, lesson.answers) for query in lesson.plan]
@@ -99,7 +99,7 @@ def _find(lesson: AnnotatedLesson) -> Shown:
 
 
 def _follow(lesson: AnnotatedLesson) -> Shown:
-    """Show the facts' passages one after the other, which are enough."""
+    """Show the facts' passages one after the other, and that they are enough."""
     if not lesson.whole:
         return
     facts, numbers = lesson.whole, list(range(1, len(lesson.whole) + 1))
@@ -134,7 +134,7 @@ def _follow(lesson: AnnotatedLesson) -> Shown:
 
 
 def _review(lesson: AnnotatedLesson) -> Shown:
-    """Show the same of the reviews that the paper has, and the path of the first fact, which needs the next."""
+    """Show the same in the paper's reviews, and the first fact's passage, after which the next fact is searched."""
     if not lesson.whole:
         return
     facts, relevant = lesson.whole, {"relevant": True}
@@ -161,11 +161,11 @@ _SHOW: dict[Role, Callable[[AnnotatedLesson], Shown]] = {
     "facts in their order": _follow,
     "facts reviewed": _review,
 }
-"""What a lesson shows of each role: the plan if it reads well, each fact, or all facts where all can be told."""
+"""The function for each role: it shows the plan if it reads well, each fact, or all facts where all can be told."""
 
 
 def _among_others(lesson: AnnotatedLesson, facts: Sequence[AnnotatedFact]) -> list[Passage]:
-    """Return the facts' passages among those that do not help, in an order that tells nothing."""
+    """Return the facts' passages among those that do not help, in an order that does not tell them apart."""
     passages = distinct([[fact.passage for fact in facts], lesson.distractors])
     return sorted(passages, key=lambda passage: passage.id)
 

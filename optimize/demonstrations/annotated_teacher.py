@@ -25,8 +25,8 @@ _LOOKED_AT = 60  # examples
 class AnnotatedTeacher(Program):
     """A program with the student's predictors, which answers training questions as their annotations do.
 
-    The trace of a question holds what `demonstrate` makes of it for each predictor. Of a question that cannot be shown
-    there is neither answer nor step, so the optimizer passes over it.
+    The trace of a question holds what `demonstrate` makes of it for each predictor. A question that cannot be shown
+    gets neither answer nor steps, so the optimizer skips it.
     """
 
     name = NAME

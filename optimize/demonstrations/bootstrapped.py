@@ -1,4 +1,4 @@
-"""Steps that an LM made, as demonstrations: held to the rules of annotated ones, and with their passages cut."""
+"""Demonstrations from an LM's own steps: they follow the rules of annotated ones, and their passages are cut."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CITING = ("final_content", "facts", "analysis")
 _NOTE = re.compile(r"(?:^|[.!?\]] )(?!So the answer)[^.:!?]+: [^.:!?]{1,60}\.(?:\s|$)")  # "British general: Sunday."
 _NUMBERS = {"passage_number", "number", "passage", "kept", "references"}
 _MARKED_INPUTS = ("assertions", "known_facts")
-_WHOLE = {"last_adds", "relevant", "assertions"}  # fields of prompts in which every passage is meant
+_WHOLE = {"last_adds", "relevant", "assertions"}  # fields of prompts that are about every passage
 
 
 def is_right(answer: str, golds: list[str]) -> bool:
-    """Return whether an answer is a gold one, or holds one and is held by one: a date is no answer for its year."""
+    """Return whether an answer is a gold one, or contains one and is contained in one: no date for a year."""
     held = any(contains(answer, gold) for gold in golds) and any(contains(gold, answer) for gold in golds)
     return bool(exact_match(answer, golds)) or held
 
@@ -37,7 +37,7 @@ def is_right(answer: str, golds: list[str]) -> bool:
 def is_sound(step: TraceStep, example: Any) -> bool:
     """Return whether a step says what its passages state, about the query's subject, in sentences with their marks.
 
-    A query that is said to have found nothing has no annotated answer in its passages.
+    Where the step says that a query found nothing, no passage holds that query's annotated answer.
     """
     _, inputs, reply = step
     prose = [str(reply.get(name) or "") for name in _PROSE]
@@ -48,7 +48,7 @@ def is_sound(step: TraceStep, example: Any) -> bool:
     found, number = reply.get("found", reply.get("span")), reply.get("passage_number", 1)
     if found and number in rows and "query" in inputs:
         title, text = rows[number]
-        first = found.partition(";")[0]  # of several answers
+        first = found.partition(";")[0]  # the first of several answers
         return any(states(inputs["query"], first, title, sentence) for sentence in sentences(text))
     missed = inputs.get("failed_query") or (inputs.get("query") if found == "" else None)
     known = [one.answer for one in resolved_steps(example) if normalise(one.question) == normalise(missed or "")]
@@ -63,9 +63,9 @@ def _unmarked(inputs: Mapping[str, Any], reply: Mapping[str, Any], rows: Mapping
 
 
 def each_verdict_once(predictor: dspy.Predict) -> list[Any]:
-    """Return a predictor's demonstrations; of one that judges, those whose verdict none before them has.
+    """Return a predictor's demonstrations; if it judges, only the first of each verdict.
 
-    A second one costs its tokens in each of many calls, such as reviews, and shows no other case.
+    A second one shows no new case, and costs tokens in every call.
     """
     given, told = predictor.signature.fields, predictor.signature.output_fields
     judging = [name for name in told if told[name].annotation is bool or get_origin(told[name].annotation) is Literal]
@@ -77,7 +77,7 @@ def each_verdict_once(predictor: dspy.Predict) -> list[Any]:
 def shortened(step: TraceStep) -> TraceStep:
     """Return a step whose passages are cut to the sentences that matter, with at most two that the reply leaves aside.
 
-    Those that are left are numbered anew, and so is what the reply says of them.
+    The remaining passages are numbered anew, also where the reply names them.
     """
     predictor, inputs, reply = step
     rows = _rows(inputs)
@@ -123,14 +123,14 @@ def _rows(inputs: Mapping[str, Any]) -> dict[int, tuple[str, str]]:
 
 
 def _row(number: int, title: str, text: str, told: str | None, quotes: Sequence[str]) -> str:
-    """Return a passage as it is shown: its sentences that are quoted or matter, or its first if nothing is told."""
+    """Return a passage as it is shown: its sentences that are quoted or matter, or the first if nothing is told."""
     held = [found for quote in quotes if (found := quoted_sentences(quote, text))]
     cut = list(dict.fromkeys(held)) or (sentences(text)[:1] if told is None else _matter(text, told))
     return f"[{number}] {f'{title} | ' if title else ''}{' '.join(cut)}"
 
 
 def _matter(text: str, told: str) -> list[str]:
-    """Return the sentences that share most words with what is told; one where none shares any."""
+    """Return at most two sentences, those that share most words with what is told."""
     words = {word for word in normalise(told).split() if len(word) > 3 or word.isdigit()}
     shared = [(len(words & {*normalise(sentence).split()}), sentence) for sentence in sentences(text)]
     most = max((count for count, _ in shared), default=0)
@@ -150,7 +150,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _numbered(value: Any, number: Callable[[int], int], name: str = "") -> Any:
-    """Return the value with another number for each passage that a field of it names."""
+    """Return the value with new numbers for the passages that its fields name."""
     if isinstance(value, int) and not isinstance(value, bool) and name in _NUMBERS:
         return number(value)
     if isinstance(value, list):

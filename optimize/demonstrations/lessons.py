@@ -1,8 +1,8 @@
-"""Annotated questions that can be shown: every step's answer stands in a sentence of a passage, about its subject.
+"""Annotated questions that can be shown: a step's answer stands in a sentence of a passage about the step's subject.
 
-Annotations call a passage the support of an answer also where it only has the answer somewhere in it. What is shown
-was written by people: the question, the queries of its steps, and sentences of passages. A question of which something
-cannot be shown so is left out.
+Annotations also call a passage the support of an answer if it merely contains the answer somewhere. What is shown
+was written by people: the question, the queries of its steps, and sentences of passages. What does not meet this is
+left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...retrieval import Passage, Retriever
 _SEARCHED = 10  # passages among which those of a step are looked for
 DISTRACTORS = 2
 _LONGEST_QUERY, _LONGEST_SENTENCE, _LONGEST_TOLD = 30, 35, 20  # words; a long sentence told again teaches copying
-_ODD = re.compile(  # relations that read badly, or that annotators use in several senses; slips of theirs
+_ODD = re.compile(  # relations that read badly, or that annotators use in several senses; annotators' slips
     r"the capital of\?|tributary|an instance of|a subclass of|shares a border|a part of|contain\?|\b(?:end|start)\?"
     r"|follow\?|series is|present\?|administrative|participant|residence|did .+ live\?|is .+ by\?|^What the\b"
     r"|^Which is the\b|past away|\bthe the\b|it's first|\.\?|[`´]",
@@ -97,7 +97,7 @@ class AnnotatedLesson:
 
 
 def annotated(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
-    """Return those examples that have steps with answers, each of which needs earlier ones alone."""
+    """Return the examples whose steps have answers and depend only on earlier steps."""
     found = [example for example in examples if _shows_steps(example)]
     if not found:
         raise QuestreeError(
@@ -118,7 +118,7 @@ def _shows_steps(example: dspy.Example) -> bool:
 
 
 def apart_from(examples: Sequence[dspy.Example], asked: Sequence[dspy.Example]) -> list[dspy.Example]:
-    """Return the examples that do not end with the last fact of a question that is asked.
+    """Return the examples that do not end with the same fact as one of the questions ``asked``.
 
     Data sets make several questions that end with the same hops. A demonstration of one would tell the other's answer.
     """
@@ -133,7 +133,7 @@ def apart_from(examples: Sequence[dspy.Example], asked: Sequence[dspy.Example]) 
 
 
 def _ends(example: dspy.Example) -> list[object]:
-    """Return what tells the last fact of an example: answer and passage of its last step, and all gold passages."""
+    """Return what identifies the last fact of an example: its last step's answer and passage, and all gold passages."""
     gold = frozenset(_gold(example))
     steps = example.get("annotated_steps") or []
     last = steps[-1] if steps else {}
@@ -221,7 +221,7 @@ def states(query: str, answer: str, title: str, sentence: str) -> bool:
 
 
 def is_of_one(query: str, title: str) -> bool:
-    """Return whether a query says which of several things of a name is meant, as the title does in brackets.
+    """Return whether a query says which of several things of one name it means, as the title does in brackets.
 
     "Who starred in No Escape?" does not: there are several films of that name, and "(1994 film)" is one of them.
     """
@@ -230,7 +230,7 @@ def is_of_one(query: str, title: str) -> bool:
 
 
 def _is_readable(sentence: str) -> bool:
-    """Return whether it is a short sentence, and no rest of a table such as match results."""
+    """Return whether it is a short sentence, and no part of a table such as match results."""
     whole = sentence[:1] in '"“' or sentence[:1].isupper()
     figures = 6 * sum(map(str.isdigit, sentence)) > len(sentence)
     short = len(sentence.split()) <= _LONGEST_SENTENCE

@@ -1,7 +1,7 @@
 """Optimizers by name: DSPy's teleprompters and our own, each with its settings.
 
-To add one: write its class (what may be set, and `Optimizer.make`), and add it to `OPTIMIZERS`. What it makes answers
-as the program that went in does, and can be saved as JSON.
+To add one: write its class (what may be set, and `Optimizer.make`), and add it to `OPTIMIZERS`. The program that it
+makes is called as the given one is, and can be saved as JSON.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class AutoCoTFewShot(Optimizer):
     def make(self, student: Program, job: Job) -> Any:
         """Demonstrate one question of each cluster."""
         compiled = student.reset_copy()
-        asked = compiled.deepcopy()  # has no demonstrations while they are made
+        asked = compiled.deepcopy()  # the copy that is asked has no demonstrations
         predictors = dict(compiled.named_predictors())
         found = clusters([example.question for example in job.trainset], self.demonstrations, job.seed)
         for members in found:
@@ -57,7 +57,7 @@ class AutoCoTFewShot(Optimizer):
                 prediction = program(**example.inputs())
                 trace = dspy.settings.trace
             if prediction.failure is not None and prediction.failure.cause in OUTSIDE:
-                # another question in its place would be chosen by the hour at which it was asked
+                # with another question in its place, the result would depend on when the LM failed
                 raise QuestreeError(
                     f"A training question could not be asked: {prediction.failure}. Run the same again: answered LM "
                     "calls come from the cache."

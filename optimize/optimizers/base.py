@@ -1,4 +1,4 @@
-"""What every optimizer is given, and what it gives."""
+"""The base class of optimizers, and what each is given."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Job:
         valset: what candidates are compared on; empty for an optimizer that compares none.
         seed: of everything random.
         concurrency: questions asked at the same time.
-        prompt_lm: the LM that writes instructions, for an optimizer that wants some; the configured LM where None.
+        prompt_lm: the LM that writes instructions, for an optimizer that uses one; the configured LM where None.
         teacher: the program that makes the demonstrations; the student where None.
-        proposals: what the optimizer asks an LM itself.
+        proposals: the optimizer's own LM requests.
     """
 
     verdicts: Verdicts
@@ -70,12 +70,12 @@ class Optimizer(BaseModel):
         """
 
     def compile(self, student: Program, job: Job) -> Program:
-        """Return a compiled copy of the student. Meanwhile DSPy is quiet and patient.
+        """Return a compiled copy of the student. Meanwhile DSPy logs only errors, and does not give up at ten of them.
 
         Raises:
             QuestreeError: if what was made is no copy of the student, or the LM gives the optimizer no usable reply.
         """
-        # teleprompters and `dspy.Evaluate` take from the settings what they are not given
+        # teleprompters and `dspy.Evaluate` take these from the settings
         patient = dspy.context(max_errors=PATIENCE, num_threads=job.concurrency)
         proposals = Proposals(self.name)
         with only_errors(), proposals.reported(), patient:
@@ -93,7 +93,7 @@ class Optimizer(BaseModel):
         return program
 
     def _checked(self, made: Any, student: Program) -> Program:
-        """Return what was made, if it is a program with the student's predictors, or is made of such ones."""
+        """Return what was made, if it is a program with the student's predictors, or one composed of such programs."""
         names = signature_names(student).keys()
         if isinstance(made, Program) and all(signature_names(one).keys() == names for one in members_of(made)):
             return made

@@ -12,7 +12,7 @@ from ...programs import Program
 
 
 class Bootstrap(dspy.BootstrapFewShot):
-    """`dspy.BootstrapFewShot` in silence, and with a teacher whose instructions may differ from the student's."""
+    """`dspy.BootstrapFewShot` that prints nothing; the teacher's instructions may differ from the student's."""
 
     def _prepare_predictor_mappings(self) -> None:
         """Note the names of both programs' predictors; that their fields are the same was checked before.
@@ -45,9 +45,9 @@ def demonstration_sets(
     bootstrapped: int,
     labeled: int | None,
 ) -> Iterator[Program]:
-    """Yield copies of a student with other demonstrations, as DSPy's searches compare them, without an end.
+    """Yield, without end, copies of a student with other demonstrations, as DSPy's searches compare them.
 
-    They are: none; questions as they are; bootstrapped ones of the questions in their order, and of each shuffling.
+    First none; then questions as they are; then bootstrapped ones, of the questions in order and of each shuffling.
 
     Args:
         bootstrap: makes a program of questions and a number of demonstrations.

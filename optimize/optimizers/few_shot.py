@@ -1,4 +1,4 @@
-"""DSPy's teleprompters that choose demonstrations: of each, the settings that we give, and how it is called."""
+"""DSPy's teleprompters that choose demonstrations: the settings that we give each, and how it is called."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AnnotatedFewShot(Optimizer):
     questions: int = Field(default=60, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Show of each predictor what was written for it, then steps of each kind in turn, the shortest first."""
+        """Give each predictor what was written for it, then steps of each kind in turn, the shortest first."""
         taught = student.reset_copy()
         read = [read_lesson(one, student.retriever) for one in _by_length(job.trainset)[: self.questions]]
         lessons = [lesson for lesson in read if lesson]
@@ -73,7 +73,7 @@ class AnnotatedFewShot(Optimizer):
 
 
 def _by_length(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
-    """Return the examples so that shorter and longer reasoning alternate; one step shows nothing of the next one."""
+    """Return the examples so that shorter and longer reasoning alternate; one-step questions show no next step."""
 
     def steps(example: dspy.Example) -> int:
         return len(getattr(example, "annotated_steps", None) or [])

@@ -37,7 +37,7 @@ class Gepa(Optimizer):
             raise QuestreeError("gepa takes auto, or max_metric_calls: without both nothing bounds its search.")
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``gepa.optimize`` as ``dspy.GEPA`` does, which shows bars and scores as `Scoring` says."""
+        """Call ``gepa.optimize`` as ``dspy.GEPA`` does, but without bars, and with scores by `Scoring`."""
         from gepa.api import optimize
 
         lm, named = job.prompt_lm or dspy.settings.lm, student.named_predictors()
@@ -65,7 +65,7 @@ class Gepa(Optimizer):
         return adapter.build_program(found.best_candidate)
 
     def _budget(self, predictors: int, questions: int) -> int:
-        """Return how often DSPy would ask the metric."""
+        """Return how often DSPy would call the metric."""
         reads_nothing_of_itself = None
         budget: int = dspy.GEPA.auto_budget(
             reads_nothing_of_itself, predictors, AUTO_RUN_SETTINGS[self.auto]["n"], questions
@@ -79,7 +79,7 @@ def reflecting(lm: dspy.BaseLM) -> dspy.BaseLM:
 
 
 def _feedback(job: Job, name: str, predictor: dspy.Predict) -> Any:
-    """Return what tells GEPA of one call of a predictor."""
+    """Return the function that gives GEPA feedback on one call of a predictor."""
 
     def feedback(
         predictor_output: Any, predictor_inputs: Any, module_inputs: Any, module_outputs: Any, captured_trace: Any
@@ -100,7 +100,7 @@ class _ScoringAdapter(DspyAdapter):
         capture_traces: bool = False,
         num_threads: Any = None,
     ) -> Any:
-        """Score a candidate; tell its steps as well, if they are wanted."""
+        """Score a candidate; return its steps as well, if they are wanted."""
         scoring = Scoring(devset=batch, metric=self.metric_fn, num_threads=num_threads)
         results = scoring(self.build_program(candidate)).results
         told = [

@@ -1,4 +1,4 @@
-"""DSPy's teleprompters that write instructions: of each, the settings that we give, and how it is called."""
+"""DSPy's teleprompters that write instructions: the settings that we give each, and how it is called."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Mipro(Demonstrating):
 
 
 class _MiproSearch(dspy.MIPROv2):
-    """`dspy.MIPROv2` in silence, which asks with care for instructions, and scores as `Scoring` does."""
+    """`dspy.MIPROv2` that prints nothing, asks for instructions by `Proposals`, and scores by `Scoring`."""
 
     def __init__(self, job: Job, **settings: Any):
         super().__init__(**settings)
@@ -97,7 +97,7 @@ class _MiproSearch(dspy.MIPROv2):
         max_labeled_demos: int,
         **_: Any,
     ) -> dict[int, list[Any]]:
-        """Return of each predictor the sets of demonstrations; those for proposals alone where none is to be shown.
+        """Return each predictor's sets of demonstrations; where none is to be shown, those for the proposer.
 
         DSPy's function prints, and takes no `Bootstrap`.
         """
@@ -120,9 +120,9 @@ class _MiproSearch(dspy.MIPROv2):
     def _propose_instructions(
         self, program: Program, trainset: list[dspy.Example], demonstrations: Any, rows: int, *_: Any, **how: Any
     ) -> Any:
-        """Return of each predictor its own instructions and those that the LM proposes.
+        """Return each predictor's own instructions and those that the LM proposes.
 
-        DSPy's method lets its proposer print; what it prints about is given to the proposer here.
+        DSPy's method lets its proposer print. Here the proposer gets the program's code and the data summary silently.
         """
         proposer = GroundedProposer(
             self.prompt_model,
@@ -136,11 +136,11 @@ class _MiproSearch(dspy.MIPROv2):
             rng=self.rng,
             init_temperature=self.init_temperature,
         )
-        with suppress(Exception), redirect_stdout(StringIO()):  # there is no source of what was typed
+        with suppress(Exception), redirect_stdout(StringIO()):  # a program typed into a shell has no source
             proposer.program_code_string = get_dspy_source_code(program)
             proposer.program_aware = True
         with self.job.proposals.asked():
-            with suppress(Exception):  # `Proposals` tells of it
+            with suppress(Exception):  # `Proposals` logs it
                 proposer.data_summary = create_dataset_summary(trainset, rows, self.prompt_model)
                 proposer.use_dataset_summary = True
             proposed = proposer.propose_instructions_for_program(
@@ -153,17 +153,17 @@ class _MiproSearch(dspy.MIPROv2):
     def _optimize_prompt_parameters(
         self, program: Program, instructions: Any, demonstrations: Any, evaluate: dspy.Evaluate, *given: Any
     ) -> Any:
-        """Return the program with the best of both."""
+        """Return the program with the best instructions and demonstrations."""
         scoring = Scoring(devset=evaluate.devset, metric=self.metric)
         return super()._optimize_prompt_parameters(program, instructions, demonstrations, scoring, *given)
 
 
 class InferRules(Demonstrating):
-    """InferRules: the LM makes rules of each predictor's demonstrations, which its instructions then hold as well.
+    """InferRules: the LM makes rules from each predictor's demonstrations, which are added to its instructions.
 
     Attributes:
         candidates: sets of rules that are compared on the validation questions.
-        rules: that the LM is asked for, of each predictor.
+        rules: how many the LM is asked for, for each predictor.
     """
 
     name = "infer-rules"

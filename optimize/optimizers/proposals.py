@@ -1,4 +1,4 @@
-"""What an optimizer asks an LM itself, such as for instructions, asked with the same care as a program's steps."""
+"""An optimizer's own LM requests, such as for instructions, sent with the same care as a program's steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NoKeyError(KeyboardInterrupt):
-    """Ends an optimizer as Ctrl-C does: some take any other failure for one proposal less, and go on."""
+    """Ends an optimizer as Ctrl-C does: after any other error, some go on with one proposal less."""
 
 
 class Proposals:
@@ -35,7 +35,7 @@ class Proposals:
         self.optimizer, self.outcomes = optimizer, list[Failure | None]()
 
     def asked(self, lm: dspy.BaseLM | None = None) -> AbstractContextManager[Any]:
-        """Send what DSPy's parts ask an LM inside the block with care; ask the configured LM where ``lm`` is None.
+        """Send the LM requests of DSPy's parts inside the block by `call`; to the configured LM where ``lm`` is None.
 
         No program is asked inside: its steps are no proposals.
         """
@@ -43,7 +43,7 @@ class Proposals:
         return block
 
     def adapter(self, form: dspy.Adapter | None = None) -> dspy.Adapter:
-        """Return the adapter by which DSPy's parts ask with care, in the form of another; of the configured one."""
+        """Return an adapter that sends by `call`, in the form of another adapter; of the configured one where None."""
         return _CarefulAdapter(self, form or dspy.settings.adapter)
 
     def ask(self, predict: dspy.Predict, inputs: dict[str, Any]) -> dspy.Prediction:

@@ -1,4 +1,4 @@
-"""The scores of candidates: many questions at the same time, without a word on the screen, each asked once.
+"""The scores of candidates: many questions at the same time, nothing printed, each asked once.
 
 DSPy's loops show bars, and ask a question again, which is paid for again, if it has run for 120 seconds and three or
 fewer are left. `dspy.Parallel` can be told not to; `dspy.Evaluate` and the loops of some optimizers cannot.
@@ -25,7 +25,7 @@ def in_parallel(tasks: Sequence[tuple[Callable[[dspy.Example], Any], dspy.Exampl
     return ask([*tasks])
 
 
-class Scoring(dspy.Evaluate):  # a kind of DSPy's, so that callbacks hear of each candidate
+class Scoring(dspy.Evaluate):  # a subclass, so that DSPy's callbacks are called for each candidate
     """Scores programs as `dspy.Evaluate` does.
 
     Attributes:
@@ -39,7 +39,7 @@ class Scoring(dspy.Evaluate):  # a kind of DSPy's, so that callbacks hear of eac
         Args:
             program: is asked.
             devset: other questions than its own.
-            how: what else DSPy's optimizers say; nothing of it changes a score.
+            how: other options of DSPy's optimizers; none of them changes a score.
         """
 
         def ask(example: dspy.Example) -> tuple[Any, Any, Any]:
