@@ -140,10 +140,10 @@ class Parts:
     @cached_property
     def undefended(self) -> Retriever:
         """Return the retriever that ``--retriever`` names; for a bundled task, one that is made on first use."""
-        from .data import BUNDLED, MINI_CORPUS
-
         if self.settings.retriever is not None:
             return _open_once(named_members(self.settings.retriever))
+        from .data import BUNDLED, MINI_CORPUS
+
         if self.settings.task not in BUNDLED:
             raise QuestreeError(
                 "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
