@@ -1,6 +1,6 @@
 """Attacks on what is retrieved: planted passages and injected instructions, and how often they win."""
 
-from .attack import AttackRun as AttackRun
+from .rows import AttackRun as AttackRun
 from .attack import attack as attack
 from .plants import INJECTIONS as INJECTIONS
 from .plants import KINDS as KINDS
