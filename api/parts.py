@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
-from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from .common.errors import IndexRefused, QuestreeError
+from .common.errors import QuestreeError
 from .common.secrets import remember_address
 from .retrieval.retriever_names import named_members, open_members
 from .settings import RunSettings
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
     from .data import Task
     from .evaluation import Tracking
     from .retrieval import DuplicateCheck, Reader, Retriever
-    from .retrieval.base import IndexRetriever
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +101,9 @@ class Parts:
             from .simulate import recorded_lm
 
             return recorded_lm(Path(name.removeprefix(RECORDED)), temperature=temperature)
-        return _served_lm(self.settings)
+        from .served_lm import served_lm
+
+        return served_lm(self.settings)
 
     def use_lm(self) -> None:
         """Configure DSPy with the LM, its adapter, its cache on disk, and the limits of the settings."""
@@ -140,15 +138,16 @@ class Parts:
     @cached_property
     def undefended(self) -> Retriever:
         """Return the retriever that ``--retriever`` names; for a bundled task, one that is made on first use."""
-        from .data import BUNDLED, MINI_CORPUS
-
         if self.settings.retriever is not None:
             return _open_once(named_members(self.settings.retriever))
+        from .data import BUNDLED, MINI_CORPUS
+
         if self.settings.task not in BUNDLED:
             raise QuestreeError(
                 "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
             )
         from .common.caches import cache_folder
+        from .retrieval.index_builder import load_or_build
 
         return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")
 
@@ -205,68 +204,4 @@ class Parts:
         return [name for name in (self.settings.allow_code or "").split(",") if name]
 
 
-def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
-    """Return the index of exactly these passages: the one in the folder, or a new one in its place.
-
-    Where another process makes it, this one waits for that. Without the weights of the embedded checkpoint, which are a
-    package of their own, it is one of BM25; a warning says so.
-    """
-    from .common.errors import CheckpointError
-    from .common.files import in_turn
-    from .retrieval import build_index, load_index
-
-    with suppress(IndexRefused):
-        return load_index(folder, corpus=corpus)
-    with in_turn(folder.with_name(f".{folder.name}.in-turn"), f"making the index {folder}"):
-        with suppress(IndexRefused):
-            return load_index(folder, corpus=corpus)
-        try:
-            built = build_index(corpus, folder, overwrite=True)
-        except CheckpointError as missing:
-            logger.warning("%s Until then %s is an index of BM25; remove it afterwards.", missing, folder)
-            built = build_index(corpus, folder, kind="bm25", overwrite=True)
-        return load_index(built)
-
-
 _open_once = lru_cache(maxsize=4)(open_members)
-
-
-def _served_lm(settings: RunSettings) -> dspy.LM:
-    """Return the LM behind an address, with what the settings say of its requests."""
-    import dspy
-    from dspy.utils.exceptions import LMConfigurationError
-
-    from .lm.call import TIMEOUT, takes_temperature
-    from .lm.retries import RETRIES
-
-    server: dict[str, Any] = {}
-    if settings.api_base is not None:
-        _keep_from_proxies(settings.api_base)
-        # Local servers ask for no key, but the client does.
-        server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
-    given, takes_one = None if settings.temperature == "none" else settings.temperature, takes_temperature(settings.lm)
-    try:
-        lm = dspy.LM(
-            settings.lm,
-            temperature=given if given or takes_one else None,
-            timeout=settings.timeout or TIMEOUT,
-            max_tokens=settings.reply_tokens,
-            num_retries=RETRIES if settings.retries is None else settings.retries,
-            **server,
-        )
-    except LMConfigurationError as error:
-        raise QuestreeError(f"--lm {settings.lm} cannot be asked so: {error}") from None
-    if given and given != 1 and not takes_one:
-        raise QuestreeError(f"--lm {settings.lm} takes no temperature. Leave --temperature out, or give none.")
-    return lm
-
-
-def _keep_from_proxies(address: str) -> None:
-    """Keep the requests to a server on this machine from a proxy of the environment, which would read the key."""
-    from .retrieval.serving.access import is_loopback
-
-    with suppress(ValueError):  # no address; whoever asks there says so
-        if is_loopback(host := urlsplit(address).hostname or ""):
-            for name in ("NO_PROXY", "no_proxy"):
-                direct = os.environ.get(name, "").split(",")
-                os.environ[name] = ",".join(filter(None, {**dict.fromkeys(direct), host: None}))

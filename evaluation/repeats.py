@@ -18,12 +18,12 @@ from ..lm.models import is_served
 from ..metrics import Interval, mean_interval
 from ..programs import Program
 from ..programs.program import checked_program
-from .comparison.comparison import evaluate_tracked, named_progress, running
 from .evaluation import Evaluation
 from .identity import lms_of
 from .kept_run import begin
 from .record_scores import ScoreFunction, checked_metrics
 from .run import Progress
+from .series import evaluate_tracked, named_progress, running
 from .tracking import OFF, Tracking
 
 _GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature uses its own

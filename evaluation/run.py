@@ -18,6 +18,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
+from ..common.interruption import stoppable
 from ..lm.account import Account
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import Failure, counting_failures
@@ -29,7 +30,6 @@ from ..programs import Program
 from ..programs.program import checked_program
 from .evaluation import Evaluation
 from .identity import lms_facts, lms_of
-from .interruption import stoppable
 from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar

@@ -18,7 +18,6 @@ from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
-from . import retries
 from .adapters import ChatAdapter, ReplySchema, patient, prompt_of
 from .episode import Dropped, begin_step, end_step, is_replayed
 from .failure import (
@@ -319,6 +318,8 @@ class _Call:
             raise self.failed(cause, error) from error
         if is_replayed():  # the time is over already
             return
+        from . import retries  # few requests are sent again
+
         seconds = retries.wait_before(self.retries, error)
         check_deadline(self.name, seconds, because=first_line(error))
         logger.info("%s again in %.1f s: %s", self.name, seconds, without_address(first_line(error), self.lm))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -16,30 +15,27 @@ from pydantic import BaseModel
 
 from ..common.errors import QuestreeError
 from ..common.json_files import validate
-from ..evaluation.evaluation import Evaluation
+from ..evaluation import Evaluation, Interrupted, OutOfBudgetError, RunPolicy, Tracking, evaluate
 from ..evaluation.identity import lm_facts, versions
 from ..evaluation.kept_run import KeptRun, begin
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.record_scores import MetricError, ScoreFunction, checked_metrics, keeps_scores
-from ..evaluation.run import Interrupted, evaluate
 from ..evaluation.run_file import WritableFile, writing
-from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
+from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun
 from ..evaluation.tracking_store import without_password
-from ..lm.failure import counting_failures
-from ..lm.limits import OutOfBudgetError, RunPolicy, limited
 from ..lm.spent import Spent
 from ..programs import Program, saved_name
-from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of
 from .artifact import MANIFEST, load, read_artifact, save
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
-from .demonstrations import AnnotatedTeacher, annotated, apart_from
+from .demonstrations import annotated, apart_from
 from .mlflow_model import log_model
-from .optimizers import Job, Optimizer
+from .optimizer_run import run_optimizer
+from .optimizers import Optimizer
 from .plan import Plan, check_asked, checked, checked_examples, checked_optimizer, checked_student, checked_teacher
 from .result import Compilation, Compiled, CompileProgress, Examples
-from .verdicts import MetricFaultError, Verdicts
+from .verdicts import MetricFaultError
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
 
@@ -217,7 +213,7 @@ class _Stages:
         return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged)
 
     def optimize(self, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compilation:
-        """Let the optimizer work; return what it made, tried and paid."""
+        """Let the optimizer work, and tell and track the candidates that it tries."""
         plan, tracked, whole = self.plan, count(), min(len(train), len(val)) or len(train)
         tell = plan.tell or (lambda progress: None)
 
@@ -229,28 +225,8 @@ class _Stages:
             tell(CompileProgress("compile", candidate=candidate))
 
         tell(CompileProgress("compile"))
-        began, verdicts = time.perf_counter(), Verdicts(plan.metric)
-        keeper = CandidateKeeper(self.file, on_candidate)
-        student = self.program.deepcopy()
-        student._compiled = False
-        teacher: Program | None = None
-        if plan.teacher == "annotations":
-            teacher = AnnotatedTeacher(self.program, train)
-        elif plan.teacher is not None:
-            teacher = plan.teacher.deepcopy()
-            teacher._compiled = True  # else DSPy takes its LM and demonstrations
-        job = Job(verdicts, train, val, plan.seed, plan.policy.concurrency, plan.prompt_lm, teacher)
-        watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper])
-        with self.run.traces(compilation=True), watched, counting_failures(), bill.settled(), limited(plan.policy):
-            program = plan.optimizer.compile(student, job)
-        plan.policy.check_judged(verdicts.failures, verdicts.asked)
-        for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
-            keeper.keep(candidate["program"], float(candidate["score"]), len(train))
-        keeper.end()
-        _strip(program, like=student)
-        judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
-        seconds = time.perf_counter() - began
-        return Compilation(program, tuple(keeper.candidates), bill.spent, bill.paid, seconds, judged)
+        with self.run.traces(compilation=True):
+            return run_optimizer(plan, train, val, bill, CandidateKeeper(self.file, on_candidate))
 
     def keep(self, compiled: Compiled) -> Compiled:
         """Save the program with its scores, and track it; return it with its folder and its address."""
@@ -296,11 +272,3 @@ def _track(run: TrackedRun, compiled: Compiled, folder: Path, register: str | No
     run.prompts(compiled.program)
     run.write(log_model, folder, "model", register)
     return run.folder(folder, "program")
-
-
-def _strip(program: Program, like: Program) -> None:
-    """Remove what optimizers attach to a program (logs, candidates), and restore the names that they take away."""
-    for one in members_of(program):
-        restore_names(one, signature_names(like))
-        for extra in vars(one).keys() - vars(like).keys() - {"_compiled"}:
-            delattr(one, extra)

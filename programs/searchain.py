@@ -57,9 +57,7 @@ from .modules.chain_of_query import (
     Tracing,
     guessed,
 )
-from .modules.reader import LMReader
 from .modules.verdict import (
-    SpanCheck,
     StepCheck,
     Verdict,
     agree_at_length,
@@ -186,7 +184,11 @@ class SearChain(Program):
         super().__init__(retriever, settings)
         retrieves, fills_in = self.settings.retrieval, self.settings.fills_in
         self.chain_of_query = ChainOfQuery() if fills_in else PublishedChainOfQuery(retrieval=retrieves)
-        self.reader = reader or (LMReader() if retrieves and self.settings.check == "reader" else None)
+        if not reader and retrieves and self.settings.check == "reader":
+            from .modules.reader import LMReader
+
+            reader = LMReader()
+        self.reader = reader
         if retrieves and self.reader is None:
             self.step_check = StepCheck()
         if fills_in:
@@ -370,6 +372,8 @@ class SearChain(Program):
     def checked_by(self, question: str, answer_style: AnswerStyle) -> Check:
         """Return what checks the answers: the reader, or the LM, which is asked for each verdict once (section 3.2)."""
         if self.reader is not None:
+            from .modules.reader import SpanCheck
+
             literally = self.settings.agreement == "string"
             return SpanCheck(self.reader, answer_style, self.settings.theta, self.settings.alpha, literally)
         verdicts: dict[tuple[str | None, ...], Verdict] = {}

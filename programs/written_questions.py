@@ -25,7 +25,7 @@ from ..signatures.knowledge import DraftAnswer
 from ..signatures.written_questions import ASKED, HearQuestion, QuestionKind, WriteQuestion, WrittenStep
 from .answer import answer_items, settle_answer
 from .evidence_chain import EvidenceChain
-from .modules.step_module import StepModule
+from .modules import StepModule
 from .program import Program, answered
 from .references import distinct, first_of, numbered
 from .tree import ReasoningTree

@@ -1,27 +1,69 @@
-"""What retrievers share: one that searches an index by position, one that encodes texts, and one made of others."""
+"""What retrievers share: one that searches an index by position, one that encodes texts, and one made of others; and
+the memory of what was computed before.
+"""
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..common.errors import IndexRefused, QueryError
 from .contracts import Passages, Retriever
-from .kept_results import Kept
 from .passage import Passage
 
 if TYPE_CHECKING:
     import numpy as np
 
 T = TypeVar("T")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 Hits = list[tuple[int, float]]
 """Positions in the corpus with their scores, best first."""
 _HIT_BYTES = 128
 _BLOCK = 1024
+_MOST_KEPT = 128 << 20  # bytes, about
+_ENTRY = 200  # bytes of an entry beside what it holds
+
+
+class Kept(Generic[Key, Value]):
+    """Values by their keys, until they are too many bytes together; then all are dropped. Safe in several threads."""
+
+    def __init__(self) -> None:
+        self._held: dict[Key, Value] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def all_of(
+        self, keys: Sequence[Key], make: Callable[[list[Key]], Iterable[Value]], size: Callable[[Key, Value], int]
+    ) -> list[Value]:
+        """Return the value of each key; those that are not kept are made and kept.
+
+        Args:
+            make: gives the values of keys, in their order; it is called once, and not without a key.
+            size: gives the bytes of a key and its value, about.
+        """
+        held = self._held  # which is never emptied, but replaced
+        known = {key: held[key] for key in keys if key in held}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        known.update(zip(new, make(new) if new else (), strict=True))
+        with self._lock:
+            for key in new:
+                taken = size(key, known[key]) + _ENTRY
+                if key in self._held or taken > _MOST_KEPT:
+                    continue
+                if self._bytes + taken > _MOST_KEPT:
+                    self._held, self._bytes = {}, 0
+                self._held[key] = known[key]
+                self._bytes += taken
+        return [known[key] for key in keys]
 
 
 class WrappingRetriever(Retriever):

@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from ..common.errors import CheckpointError, QuestreeError
-from .base import batched
+from .base import Kept, batched
 from .checkpoints import Checkpoint, check_weights
-from .kept_results import Kept
 
 logger = logging.getLogger(__name__)
 

@@ -6,15 +6,17 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..common.errors import IndexRefused, QuestreeError
-from ..common.files import make_folder, write_atomically
+from ..common.errors import CheckpointError, IndexRefused, QuestreeError
+from ..common.files import in_turn, make_folder, write_atomically
+from .base import IndexRetriever
 from .checkpoints import checkpoint_of
 from .corpora.corpus import CorpusSource
-from .index_folder import AUTO, chosen_kind, known_kind
+from .index_folder import AUTO, chosen_kind, known_kind, load_index
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import DOCUMENTS, CorpusRecord, IndexManifest, PassageStore, corpus_hash, read_manifest, seal
 from .indexes.index_kind import IndexKind, Order, Report, store_corpus
@@ -77,6 +79,25 @@ def build_index(
         read = documents.record.model_dump_json(indent=1) if documents else ""
         _write(work, chosen_kind(kind, record.passages), record, order, read)
     return out
+
+
+def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
+    """Return the index of exactly these passages: the one in the folder, or a new one in its place.
+
+    Where another process makes it, this one waits for that. Without the weights of the embedded checkpoint, which are a
+    package of their own, it is one of BM25; a warning says so.
+    """
+    with suppress(IndexRefused):
+        return load_index(folder, corpus=corpus)
+    with in_turn(folder.with_name(f".{folder.name}.in-turn"), f"making the index {folder}"):
+        with suppress(IndexRefused):
+            return load_index(folder, corpus=corpus)
+        try:
+            built = build_index(corpus, folder, overwrite=True)
+        except CheckpointError as missing:
+            logger.warning("%s Until then %s is an index of BM25; remove it afterwards.", missing, folder)
+            built = build_index(corpus, folder, kind="bm25", overwrite=True)
+        return load_index(built)
 
 
 def document_changes(source: Documents, out: Path, kind: str, settings: Any, checkpoint: str | Path | None) -> Changes:

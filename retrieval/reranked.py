@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.errors import CheckpointError
-from .base import WrappingRetriever, batched, check_search
+from .base import Kept, WrappingRetriever, batched, check_search
 from .contracts import Retriever
 from .cross_encoder import PairModel
 from .encoders import weights_hash
-from .kept_results import Kept
 from .late_interaction.checkpoint import find_checkpoint
 from .late_interaction.encoder import Encoder
 from .late_interaction.rerank import maxsim

@@ -13,7 +13,7 @@ from fastapi.staticfiles import StaticFiles
 from ..evaluation import Tracking
 from ..pages import STATIC
 from ..retrieval.serving.server_limits import ServerLimits, guarded
-from . import ask_api, ask_pages, chat_api, responses_api, run_pages
+from . import ask_api, ask_pages, chat_api, prompt_pages, responses_api, run_pages
 from .door import PageAuth
 from .questions import Service
 from .run_pages import Runs
@@ -55,6 +55,6 @@ def create_app(
 
     app.state.service, app.state.token, app.state.runs = service, token, Runs(runs, tracking, mlflow)
     app.mount("/static", StaticFiles(directory=STATIC, follow_symlink=True))
-    for part in (run_pages, ask_api, chat_api, responses_api, ask_pages):
+    for part in (run_pages, ask_api, chat_api, responses_api, ask_pages, prompt_pages):
         app.include_router(part.routes)
     return app

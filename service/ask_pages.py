@@ -1,4 +1,4 @@
-"""The routes of the pages: the form, a question's page and what changes on it, stop, prompts, and the token's form."""
+"""The routes of the pages: the form, a question's page and what changes on it, stop, and the token's form."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from ..evaluation.traces import judge
 from ..pages import as_html
 from ..pages import question_page as pages
 from ..pages.asked_question import AskedQuestion
-from ..pages.prompts_page import prompts_page
-from ..programs import Program
-from ..programs.composed import Composed
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.prompts import rendered_prompts
-from ..programs.registry import build_kind
 from ..retrieval.documents.indexed import IndexedDocuments
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
@@ -155,26 +150,6 @@ async def stop(id: str, found: Found) -> Response:
     if isinstance(found, PendingQuestion):
         await found.stopped()
     return RedirectResponse(f"/questions/{id}", 303)
-
-
-@routes.get("/prompts")
-def first_prompts(service: Served) -> str:
-    """Return the page of the first program's prompts."""
-    return prompts(service.names[0], service)
-
-
-@routes.get("/prompts/{name:path}")
-def prompts(name: str, service: Served) -> str:
-    """Return the page of a program's prompts."""
-    program = service.programs.get(name)
-    if not isinstance(program, Program):
-        raise Refused(404, "no program of this name is served", "not_found")
-    shown, before = rendered_prompts(program), None
-    if not isinstance(program, Composed):  # its members were compiled apart from one another
-        before = rendered_prompts(build_kind(type(program), program.settings.model_dump()))
-    if before is None or [one.text for one in before] == [one.text for one in shown]:
-        return prompts_page(f"The prompts of {name}", shown, programs=service.names)
-    return prompts_page(f"What compilation changed in {name}", shown, before, programs=service.names)
 
 
 @routes.get("/login")

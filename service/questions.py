@@ -6,9 +6,9 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timezone
-from functools import cache, cached_property, partial
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -16,25 +16,21 @@ import dspy
 
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
-from ..common.registry import described
 from ..evaluation.traces import about
 from ..lm.call import ask_without
 from ..lm.episode import episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
-from ..lm.models import is_simulated, not_known
+from ..lm.models import not_known
 from ..lm.progress import telling
-from ..optimize.result import compiled_parts
 from ..pages.asked_question import AskedQuestion
-from ..pages.question_page import Offered
-from ..programs import Program, ReasoningTree
+from ..programs import ReasoningTree
 from ..programs.modules.follow_ups import restated
-from ..retrieval import Retriever
-from ..retrieval.documents.indexed import IndexedDocuments
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .kept_questions import KeptQuestions
 from .pending_question import BEAT, PendingQuestion, Restated, waiting
 from .queue import Queue
+from .served_programs import ServedPrograms
 from .service_limits import ServiceLimits
 
 logger = logging.getLogger(__name__)
@@ -42,14 +38,7 @@ logger = logging.getLogger(__name__)
 _LONGEST = 10  # questions of a thread
 
 
-def _named(retriever: Retriever) -> str:
-    """Return which index it is: its folder, or else its fingerprint, and its kind or address."""
-    return (
-        f"{retriever.folder} ({retriever.name})" if retriever.folder else f"{retriever.name} ({retriever.fingerprint})"
-    )
-
-
-class Service:
+class Service(ServedPrograms):
     """Programs by name, and the questions that they are asked. All of it runs on one event loop.
 
     Args:
@@ -70,57 +59,13 @@ class Service:
         examples: Sequence[str] = (),
         traces: Callable[[], AbstractContextManager[None]] = nullcontext,
     ):
-        self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
-        self.examples, self.traces = examples, traces
-        self._lm: dspy.BaseLM = lm or dspy.settings.lm
+        super().__init__(programs, lm, examples)
+        self.kept, self.limits, self.traces = kept, limits or ServiceLimits(), traces
         steps = [] if self.limits.stream_lm else [step for one in programs.values() for step in one.predictors()]
         for step in steps:
             ask_without(step.lm or self._lm, "stream")
-        self.documents = IndexedDocuments(one.retriever for one in programs.values() if isinstance(one, Program))
         self._queue = Queue(self.limits)
-        self._parts = cache(compiled_parts)  # each question tells them
         self._questions: dict[str, PendingQuestion] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the programs."""
-        return list(self.programs)
-
-    @property
-    def simulated(self) -> bool:
-        """Return whether the LM is a simulated one."""
-        return is_simulated(self._lm)
-
-    @cached_property
-    def offered(self) -> Offered:
-        """Return what the Ask page says of the service."""
-        lines = {name: described(type(one).__doc__)[0] for name, one in self.programs.items()}
-        lines |= {name: f"{lines[name]} Compiled: {parts}." for name in lines if (parts := self._compiled(name))}
-        indexes = {facts["Index"] for name in self.names if (facts := self.about(name)).get("Index")}
-        searched = f"Searches {' and '.join(sorted(indexes))} and asks" if indexes else "Asks"
-        about = f"{searched} {self._lm.model}."
-        return Offered(lines, about, self.examples, self.simulated, not_known(self._lm, ""))
-
-    def _compiled(self, name: str) -> str:
-        """Return what a program has that its code has not; of one whose class takes more than settings, nothing."""
-        program = self.programs[name]
-        with suppress(TypeError):
-            return self._parts(program) if isinstance(program, Program) else ""
-        return ""
-
-    def about(self, name: str) -> dict[str, str]:
-        """Return what a program is made of: LM, index, program and settings."""
-        program = self.programs[name]
-        told = {"LM": str(self._lm.model)}
-        if isinstance(program, Program):
-            retriever = program.retriever
-            told |= {"Index": _named(retriever)} if retriever else {}
-            told["Program"] = f"{program.name}, compiled: {parts}" if (parts := self._compiled(name)) else program.name
-            changed = program.settings.model_dump(exclude_defaults=True)
-            told["Settings"] = (
-                ", ".join(f"{what}={value}" for what, value in changed.items()) or "as they are by default"
-            )
-        return told
 
     def ask(
         self,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import passages_field
-from .roles import made_of
+from .answers import made_of, passages_field
 
 
 class ReadPassage(dspy.Signature):

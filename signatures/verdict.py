@@ -6,8 +6,7 @@ from typing import Literal
 
 import dspy
 
-from .answers import passages_field, question_field
-from .roles import made_of
+from .answers import made_of, passages_field, question_field
 
 Stance = Literal["supports", "contradicts", "silent"]
 """What passages say of an answer."""

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from .engine import lm_of as lm_of
     from .engine import simulated_lm as simulated_lm
     from .mind import Mind as Mind
+    from .mind import Traits as Traits
     from .recorded import RecordedMind as RecordedMind
     from .recorded import recorded_lm as recorded_lm
     from .recordings import read_recordings as read_recordings
     from .server import create_app as create_app
     from .server import running as running
-    from .traits import Traits as Traits
     from .world import World as World
 
 __getattr__ = lazily(__name__)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..data import Question
 from ..metrics import contains, normalise
-from .judge import PassageJudge
 from .mind import NOTHING_READ, Mind, SpanReading
-from .passages import Shown, is_gold, read_shown, split_title
 from .phrases import find_stated, write_out
-from .prompt import Prompt
+from .prompt import Prompt, Shown, read_shown, split_title
+from .world import is_gold
+
+if TYPE_CHECKING:
+    from .judge import PassageJudge
 
 Memory = Callable[[str], str | None]
 
@@ -66,6 +68,8 @@ class Asked:
     @cached_property
     def judge(self) -> PassageJudge:
         """Return the model as it judges passages in this prompt."""
+        from .judge import PassageJudge  # few prompts ask to judge any
+
         return PassageJudge(self.mind, self.prompt, self.salt)
 
     def sample(self) -> Asked:

@@ -27,10 +27,9 @@ from dspy.lm15 import (
 
 from ..data import Question
 from ..lm.episode import here
-from .mind import Mind
+from .mind import Mind, Traits
 from .prompt import read_prompt
 from .reply import cut, pieces, write_reply
-from .traits import Traits
 from .world import World
 
 

@@ -8,13 +8,9 @@ from typing import Any
 
 from ..metrics import normalise
 from .mind import Mind
-from .passages import Shown, read_shown
-from .prompt import Prompt, Values
+from .phrases import stands_alone
+from .prompt import Prompt, Shown, Values, read_shown
 
-_LEANS_ON = re.compile(
-    r"[#<]\d|\b(it|he|she|they|his|her|its|their|this|these|those|that (person|man|woman|place|city|country))\b",
-    re.IGNORECASE,
-)
 _CLAIM = re.compile(r"(?:the answer is|and answer|whatever else is said, answer) [\"“](.+?)[\"”]")
 _REVERSED = re.compile(r"letters of your answer in reverse order")
 _BACKWARDS = "reversed"
@@ -106,11 +102,6 @@ class PassageJudge:
             return None
         asked = normalise(self.prompt.given("query") or self.words)
         return claim if self.mind.chance("credulous", asked, claim) < self.mind.traits.credulous else None
-
-
-def stands_alone(query: str) -> bool:
-    """Tell whether the query is complete in itself, as far as its words tell."""
-    return len(query.split()) > 2 and not _LEANS_ON.search(query)
 
 
 def count_good_demos(prompt: Prompt) -> int:

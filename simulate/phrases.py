@@ -20,6 +20,10 @@ _DESCRIPTIONS = [
     (re.compile(r"^of (?:which|what) ([\w -]+?) is (.+)$", re.IGNORECASE), r"the \1 of which \2 is"),
     (re.compile(r"^(?:which|what) (\w+) (.+)$", re.IGNORECASE), r"the \1 that \2"),
 ]
+_LEANS_ON = re.compile(
+    r"[#<]\d|\b(it|he|she|they|his|her|its|their|this|these|those|that (person|man|woman|place|city|country))\b",
+    re.IGNORECASE,
+)
 Answers = Sequence[str | None]
 """Of the steps of a chain, in their order; None where a step has none."""
 
@@ -52,6 +56,11 @@ def describe(query: str) -> str:
         if pattern.match(bare):
             return pattern.sub(phrase, bare)
     return f"the answer to “{bare}”"
+
+
+def stands_alone(query: str) -> bool:
+    """Tell whether the query is complete in itself, as far as its words tell."""
+    return len(query.split()) > 2 and not _LEANS_ON.search(query)
 
 
 def write_out(templates: Sequence[str], answers: Answers, index: int) -> str:

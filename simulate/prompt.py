@@ -1,4 +1,4 @@
-"""What an adapter sent, read back: the fields that are asked for, the inputs, the demonstrations."""
+"""What an adapter sent, read back: the fields asked for, the inputs with their passages, the demonstrations."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _TAIL = re.compile(
     r"(?:the corresponding output fields(?:, starting with| wrapped in XML)|a JSON object in the following)"
 )
 _CHAT, _XML = r"^[ \t]*\[\[ ## {} ## \]\][ \t]*$", "^<{}>"  # what stands before a field
+_NUMBER = re.compile(r"^\[(\d+)\] ")
 _NOT_SUPPLIED = "Not supplied for this"
 
 
@@ -75,6 +76,35 @@ class Prompt:
         """Return the texts of an input that is a list, or the only one of an input that is a text."""
         value = self.values.get(name)
         return [str(row) for row in value] if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A passage of a prompt.
+
+    Attributes:
+        number: as printed before it, or its place from 1.
+        text: ``title | text``.
+    """
+
+    number: int
+    text: str
+
+
+def read_shown(value: Any) -> list[Shown]:
+    """Return the passages of an input field, numbered or not."""
+    rows = [str(row) for row in value] if isinstance(value, list) else []
+    found = [(_NUMBER.match(row), row) for row in rows]
+    return [
+        Shown(int(number[1]), row[number.end() :]) if number else Shown(place, row)
+        for place, (number, row) in enumerate(found, start=1)
+    ]
+
+
+def split_title(passage: str) -> tuple[str, str]:
+    """Return title and text of a passage shown as ``title | text``; the title is empty where it has none."""
+    title, bar, text = passage.partition(" | ")
+    return (title, text) if bar else ("", passage)
 
 
 def read_prompt(request: Request) -> Prompt:

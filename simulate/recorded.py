@@ -14,8 +14,7 @@ from ..common.placeholders import numbers_in
 from ..data import Question
 from ..metrics import contains, normalise
 from .engine import lm_of
-from .mind import NOTHING_READ, Mind, SpanReading
-from .passages import is_gold, supports
+from .mind import NOTHING_READ, Mind, SpanReading, Traits
 from .recordings import (
     FLAGS_BELOW,
     RecordedNode,
@@ -26,8 +25,7 @@ from .recordings import (
     measure_traits,
     read_recordings,
 )
-from .traits import Traits
-from .world import World, remembered, unknown_of
+from .world import World, is_gold, remembered, supports, unknown_of
 
 
 class RecordedMind(Mind):

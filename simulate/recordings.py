@@ -13,7 +13,7 @@ from ..common.json_files import read_text
 from ..common.placeholders import fill_in, numbers_in
 from ..data import AnnotatedStep, Question, read_questions
 from ..metrics import contains
-from .traits import Traits
+from .mind import Traits
 
 FLAGS_BELOW = -0.15
 """Mean token log-probability under which a memory counts as flagged. Of the 374 recorded sub-questions that align

@@ -1,19 +1,22 @@
-"""What is true according to annotated questions: one fact for each way to ask for a step's answer."""
+"""What is true by annotated questions: a fact for each way to ask for an answer, and how passages tell it."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..common.placeholders import fill_in, numbers_in
 from ..data import Question
-from ..metrics import normalise
+from ..metrics import contains, normalise, passage_fingerprint
 from ..metrics.found_passages import is_fingerprint
 from .phrases import describe
+from .prompt import split_title
 
+_EDGES = ".,;:!?()\"'“”"
 _YEAR = re.compile(r"^(?:1\d|20)\d\d$")
 _Way = tuple[str, tuple[str, ...]]  # a query, and the facts needed for its answer
 _ASKS = re.compile(r"\b(who|whom|whose|where|when|year|city|town|country|state|river|how many|how long)\b")
@@ -162,3 +165,41 @@ def _whole(question: Question, step_keys: list[str]) -> WorldFact:
 def is_among(answer: str, answers: tuple[str, ...]) -> bool:
     """Tell whether the answer is one of the answers, but for how it is written."""
     return normalise(answer) in {normalise(one) for one in answers}
+
+
+def supports(passage: str, titles: Iterable[str] | None, gold: Collection[str]) -> bool:
+    """Tell whether the passage is a supporting one: one of ``gold`` where that is known, with one of the titles.
+
+    ``gold`` are fingerprints. Any title will do where the titles are None.
+    """
+    title, text = split_title(passage)
+    fits = titles is None or normalise(title) in {normalise(one) for one in titles}
+    return fits and (not gold or passage_fingerprint(title, text) in gold)
+
+
+def is_gold(passage: str, question: Question) -> bool:
+    """Tell whether the passage is one of the question's gold passages; by title where only titles are known."""
+    return supports(passage, None if question.gold_passages else question.gold_titles, question.gold_passages)
+
+
+@lru_cache(maxsize=4096)  # one passage is read for one fact in many prompts
+def find_answer(fact: WorldFact, passage: str) -> str:
+    """Return the fact's answer as it stands in the passage; empty if the passage is not about the fact."""
+    if not supports(passage, fact.titles, fact.gold):
+        return ""
+    text = split_title(passage)[1]
+    return next((span for answer in fact.answers if (span := _find_run(answer, text))), "")
+
+
+def _find_run(answer: str, text: str) -> str:
+    """Return the run of words in the text that is the answer but for case and articles; empty where there is none.
+
+    One with the answer's own article is taken first: "The Hague" and not "Hague"; else the shortest.
+    """
+    if not contains(text, answer):
+        return ""
+    wanted, words = normalise(answer), text.split()
+    most = len(wanted.split()) + 2  # articles may stand in between
+    runs = [" ".join(words[i : i + n]).strip(_EDGES) for i in range(len(words)) for n in range(1, most + 1)]
+    right = (run for run in runs if normalise(run) == wanted)
+    return min(right, key=lambda run: (run.casefold() != answer.casefold(), len(run)), default="")

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..common.errors import QuestreeError
-from ..evaluation.interruption import once_an_instant
+from ..common.interruption import once_an_instant
 from .options import as_command, described_arguments
 from .screen import Screen, echo
 

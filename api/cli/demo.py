@@ -29,7 +29,7 @@ def demo(
     from ..data import MINI_CORPUS
     from ..experiment import Experiment
     from ..pages.question_page import answer_page
-    from ..parts import load_or_build
+    from ..retrieval.index_builder import load_or_build
     from .ask import ask_live
     from .compile import compile
 

@@ -28,9 +28,9 @@ def evaluate(
         repeats: Ask everything so often, with an LM that samples (--temperature).
     """
     from ..evaluation import repeat
-    from ..evaluation.comparison.comparison import evaluate_tracked
     from ..evaluation.identity import run_identity
     from ..evaluation.record_scores import metric_name
+    from ..evaluation.series import evaluate_tracked
     from ..evaluation.stored_runs import stored_runs
     from ..experiment import Experiment
     from .progress import progress_bars

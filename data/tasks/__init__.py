@@ -18,8 +18,8 @@ __getattr__ = lazily(__name__)
 KNOWN_TASKS: PartsByName[KnownTask] = PartsByName(
     __name__,
     {
-        "mini": ".bundled:MINI",
-        "mini-lists": ".bundled:MINI_LISTS",
+        "mini": ".base:MINI",
+        "mini-lists": ".base:MINI_LISTS",
         "hotpotqa": ".hotpotqa:HOTPOTQA",
         "hotpotqa-fullwiki": ".hotpotqa:HOTPOTQA_FULLWIKI",
         "musique": ".musique:MUSIQUE",
@@ -43,7 +43,7 @@ KNOWN_TASKS: PartsByName[KnownTask] = PartsByName(
         "popqa": ".open_questions:POPQA",
         "frames": ".frames:FRAMES",
         "phantomwiki": ".phantomwiki:PHANTOMWIKI",
-        "recorded": ".bundled:RECORDED",
+        "recorded": ".base:RECORDED",
     },
 )
 """Every task known by name. A file of another name is read by its questions' own types."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ...common.errors import QuestreeError
@@ -184,6 +184,26 @@ class KnownTask:
     place: Callable[[Split | None, Row, str, int], Split] | None = None
     readable: Callable[[str], str] = lambda question: question
     samples: Mapping[str, Sample] = field(default_factory=dict)
+
+
+MINI = KnownTask(
+    name="mini",
+    style="mixed",
+    metric="by-style",
+    licence="Apache-2.0",
+    citation="Questree",
+    source="bundled with Questree",
+    sizes={"train": 74, "dev": 53, "test": 53},
+    corpus=Corpus("bundled"),
+)
+MINI_LISTS = replace(MINI, name="mini-lists", sizes={"train": 8, "dev": 8, "test": 8})
+RECORDED = KnownTask(
+    name="recorded",
+    licence="MIT (questions as their data sets)",
+    citation="Cao et al., EMNLP 2023 (ProbTree), over the questions' data sets",
+    source="https://github.com/THU-KEG/ProbTree",
+)
+"""It comes with a file of recorded replies; the two before it, with Questree."""
 
 
 def words_id(prefix: str, words: str) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import dspy
-from pydantic import TypeAdapter
 
 from ...common.errors import QuestreeError
 from ...lm.account import Account
-from ...lm.episode import EpisodeStep
 from ...lm.limits import RunPolicy
 from ...metrics import METRICS, metric
-from ...programs.registry import REGISTRY
-from ...retrieval import Passage, Retriever
-from ...retrieval.base import WrappingRetriever
-from ..comparison.comparison import named_progress
+from ...programs import REGISTRY
+from ...retrieval import Retriever
 from ..evaluation import Paired
 from ..identity import lm_facts
 from ..kept_run import begin
@@ -25,12 +21,11 @@ from ..record_scores import ScoreFunction
 from ..records import Record
 from ..run import Progress, ask_again
 from ..run_file import writing
+from ..series import named_progress
 from ..stored_runs import StoredRun, open_runs, steps_of
 from .differences import Difference, step_differences
 from .replay import adapter_of, program_of
-from .stand_ins import is_trained
-
-_PASSAGES = TypeAdapter(list[Passage])
+from .stand_ins import KeptSearches, all_steps, is_trained
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ def replay_live(
     with writing(out, "replay") as file, Account(file).open():
         for run in open_runs(path):
             with dspy.context(lm=lm, adapter=adapter_of(run)):
-                searches = _KeptSearches(run, retriever) if run.part("retriever") else None
+                searches = KeptSearches(run, retriever) if run.part("retriever") else None
                 program = program_of(run, retriever=searches, reader=None, duplicates=None)
                 kept = begin(file, run.name, program, "", policy)
                 before, after = ask_again(
@@ -128,33 +123,7 @@ def _check(run: StoredRun, retriever: Retriever | None) -> None:
             f"{run.name} used a trained reader or a check of duplicate queries, which no capsule holds; "
             "evaluate it again instead."
         )
-    compared = any(one.kind == "comparison" for one in _all_steps(run))
+    compared = any(one.kind == "comparison" for one in all_steps(run))
     if compared and (retriever is None or retriever.similarity is None):
         name = run.part("retriever").get("name")
         raise QuestreeError(f"{run.name} compares texts as {name} does; give it with --retriever.")
-
-
-def _all_steps(run: StoredRun) -> Iterator[EpisodeStep]:
-    return (step for record in run.records for step in run.steps(record.id))
-
-
-class _KeptSearches(WrappingRetriever):
-    """The passages that a capsule holds, by query; another retriever for other queries."""
-
-    def __init__(self, run: StoredRun, retriever: Retriever | None):
-        facts = run.part("retriever")
-        named = str(facts.get("name")), str(facts.get("fingerprint"))
-        super().__init__([] if retriever is None else [retriever], *named)
-        searches = (one for one in _all_steps(run) if one.kind == "search" and one.fault is None)
-        self.found = {(one.request.get("query"), one.request.get("k")): one.outcome for one in searches}
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return the passages of each query, best first; raise an error if there are none and no other retriever."""
-        return [self._one(query, k) for query in queries]
-
-    def _one(self, query: str, k: int) -> list[Passage]:
-        if (query, k) in self.found:
-            return _PASSAGES.validate_python(self.found[query, k])
-        if not self.members:
-            raise QuestreeError(f"the capsule holds no passages for {query!r}; name an index with --retriever")
-        return self.members[0](query, k)

@@ -14,8 +14,7 @@ from ...lm.episode import EpisodeStep, replaying
 from ...lm.guard import ADAPTERS, adapter_named
 from ...lm.limits import Limits, limited
 from ...metrics import METRICS, metric
-from ...programs import Program
-from ...programs.registry import REGISTRY, build
+from ...programs import REGISTRY, Program, build
 from ..record_scores import score
 from ..records import Record
 from ..run import answer

@@ -1,18 +1,22 @@
-"""Stand-ins for the LM, retriever, reader and duplicate check of a replayed program: none is ever asked."""
+"""What stands in for the parts of a program where a capsule is replayed, or its questions are asked again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import dspy
 from dspy.utils.exceptions import LMError
+from pydantic import TypeAdapter
 
 from ...common.errors import QuestreeError
+from ...lm.episode import EpisodeStep
 from ...lm.failure import first_line
 from ...programs.modules.reader import LMReader
-from ...retrieval import Retriever
+from ...retrieval import Passage, Retriever, WrappingRetriever
 from ..stored_runs import StoredRun
+
+_PASSAGES = TypeAdapter(list[Passage])
 
 
 def _refuse(*given: Any, **more: Any) -> NoReturn:
@@ -75,3 +79,30 @@ def lm_of(run: StoredRun) -> dspy.LM | None:
         return dspy.LM(**{**options, **given, "model": name})
     except (TypeError, ValueError, LMError) as problem:
         raise QuestreeError(f"{name} cannot have the options of this run: {first_line(problem)}.") from problem
+
+
+class KeptSearches(WrappingRetriever):
+    """The passages that a capsule holds, by query; another retriever for other queries."""
+
+    def __init__(self, run: StoredRun, retriever: Retriever | None):
+        facts = run.part("retriever")
+        named = str(facts.get("name")), str(facts.get("fingerprint"))
+        super().__init__([] if retriever is None else [retriever], *named)
+        searches = (one for one in all_steps(run) if one.kind == "search" and one.fault is None)
+        self.found = {(one.request.get("query"), one.request.get("k")): one.outcome for one in searches}
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        """Return the passages of each query, best first; raise an error if there are none and no other retriever."""
+        return [self._one(query, k) for query in queries]
+
+    def _one(self, query: str, k: int) -> list[Passage]:
+        if (query, k) in self.found:
+            return _PASSAGES.validate_python(self.found[query, k])
+        if not self.members:
+            raise QuestreeError(f"the capsule holds no passages for {query!r}; name an index with --retriever")
+        return self.members[0](query, k)
+
+
+def all_steps(run: StoredRun) -> Iterator[EpisodeStep]:
+    """Return what the questions of a run asked, each step."""
+    return (step for record in run.records for step in run.steps(record.id))

@@ -28,8 +28,8 @@ from ...signatures.chain_of_query import (
 from ..demonstrations import note
 from ..references import distinct, numbered, numbers_of, passages_of
 from ..tree import Node, without_repeats
+from . import StepModule
 from .answers import CitedAnswer, cited_answer
-from .step_module import StepModule
 
 
 class ChainOfQuery(StepModule):

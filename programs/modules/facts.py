@@ -19,7 +19,7 @@ from ...signatures.evidence import Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
 from ..references import first_of, numbered, numbers_of
-from .step_module import StepModule
+from . import StepModule
 
 MOST_FACTS, MOST_QUERIES = 50, 8  # of one reply: a list has a fact for each item
 _TAG = re.compile(r"\s*(\[\d+]|\(unproven\))\s*$")

@@ -25,9 +25,9 @@ from ..basis import is_closed
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
 from ..references import numbered
+from . import StepModule
 from .answers import CitedAnswer
 from .reviews import NOTHING_MISSING, supported_answer, told_by
-from .step_module import StepModule
 
 _UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
     r"(?:^|[,;] )(?:(?:but|however|and|though|although),? )?"

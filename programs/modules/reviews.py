@@ -29,8 +29,8 @@ from ..demonstrations import Judgement, note
 from ..evidence import Evidence
 from ..references import numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
+from . import StepModule
 from .answers import CitedAnswer, cited_answer
-from .step_module import StepModule
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
 _FUSIONS: dict[Fusion | Literal["guess"], type[dspy.Signature]] = {

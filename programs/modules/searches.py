@@ -15,7 +15,7 @@ from ...signatures import AnswerStyle
 from ...signatures.searches import WriteNextThought, WriteOrSearch
 from ..demonstrations import note
 from ..references import without_loose_marks
-from .step_module import StepModule
+from . import StepModule
 
 _CALL = re.compile(r"\[Search\(((?:[^()\]→]|\([^()\]→]*\)?)*)", re.IGNORECASE)
 

@@ -16,8 +16,8 @@ from ...signatures.subquestions import AnswerSubquestion, AnswerSubquestionFromP
 from ..demonstrations import note
 from ..references import first_of, numbered
 from ..tree import Node, ReasoningTree
+from . import StepModule
 from .chain_of_query import as_steps
-from .step_module import StepModule
 from .verdict import sentence_with
 
 

@@ -12,16 +12,13 @@ from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import agree, all_stand_in, normalise, rouge_l, stands_in, telling_sentence, without_marks
-from ...retrieval import Passage, Reader, Span
-from ...signatures import AnswerStyle
+from ...retrieval import Passage, Span
 from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import first_of, marked_in, numbered
-from .reader import read
-from .step_module import StepModule
+from . import StepModule
 
 _BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # answers; not the numbers of a mark
-_PHRASE = 12  # words; a longer answer is no name, date or number
 _NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
 
@@ -100,50 +97,6 @@ class StepCheck(StepModule):
         if reply.verdict == "supports" or answer == proposed:  # the passage itself holds the whole proposed answer
             return Verdict("supports", query, passage, answer, span, others=given)
         return Verdict("contradicts", query, passage, found, span, others=given)
-
-
-@dataclass(frozen=True)
-class SpanCheck:
-    """Checks an answer by the best span that a reader finds, if the reader is sure enough (SearChain, section 3.2).
-
-    Attributes:
-        reader: reads each passage.
-        answer_style: that of the question. The long steps of a long answer are compared with the passage by ROUGE-L,
-            and kept as they are; all others are compared by their words.
-        theta: the score above which a span counts; None for the reader's own threshold.
-        alpha: the ROUGE-L above which a long answer agrees with the passage.
-        literally: whether a span agrees if it stands in the answer as characters, as in the paper. Short steps of a
-            long answer are then compared by ROUGE-L as well; a few words have hardly any ROUGE-L with a passage, so
-            nearly all of them are corrected.
-    """
-
-    reader: Reader
-    answer_style: AnswerStyle
-    theta: float | None
-    alpha: float
-    literally: bool
-
-    def __call__(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
-        """Return the verdict; it is "silent" if the reader is not sure of any span."""
-        spans = [(read(self.reader, query, passage), passage) for passage in passages]
-        if not spans:
-            return Verdict("silent", query)
-        span, passage = max(spans, key=lambda pair: pair[0].score)
-        theta = self.reader.threshold if self.theta is None else self.theta
-        if not normalise(span.text) or span.score <= theta:
-            return Verdict("silent", query, span=span)
-        if proposed is None:
-            return Verdict("supports", query, passage, span.text, span)
-        answer, evidence = proposed, None
-        if self.answer_style == "long" and (self.literally or len(proposed.split()) > _PHRASE):
-            supports, evidence = agree_at_length(proposed, passage, self.alpha), span.text
-        elif self.literally:
-            supports = normalise(span.text) in normalise(proposed)
-        else:
-            supports, answer = agree(proposed, span.text), more_exact(proposed, span.text, passage)
-        if not supports:
-            return Verdict("contradicts", query, passage, span.text, span)
-        return Verdict("supports", query, passage, answer, span, evidence)
 
 
 def several(

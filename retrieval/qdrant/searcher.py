@@ -7,11 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
-from ..base import batched, check_search, filled, reopened
+from ..base import Kept, batched, check_search, filled, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..contracts import Retriever
-from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage

@@ -10,9 +10,8 @@ from typing import Any
 from ...data import Question
 from ...metrics import contains, normalise, telling_sentence
 from ..asked import Asked, PathStep
-from ..passages import split_title
 from ..phrases import write_fact
-from ..prompt import Values
+from ..prompt import Values, split_title
 from ..world import is_among
 
 _MARK = re.compile(r"\[\d+\]")

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from ...common.placeholders import fill_in, numbers_in
 from ...metrics import contains, normalise
 from ..asked import Asked, PathStep, pick_surest, read_steps
-from ..judge import stands_alone
-from ..phrases import Answers, describe, named_or_described, write_out
+from ..phrases import Answers, describe, named_or_described, stands_alone, write_out
 from ..prompt import Values
 from ..world import is_among
 

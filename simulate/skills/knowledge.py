@@ -6,10 +6,9 @@ from ...data import Question
 from ...metrics import contains, normalise
 from ..asked import Asked
 from ..mind import NOTHING_READ
-from ..passages import find_answer
 from ..phrases import write_fact
 from ..prompt import Values
-from ..world import find_kind
+from ..world import find_answer, find_kind
 from .answers import UNKNOWN, conclude, tell
 
 _TOPICS = {

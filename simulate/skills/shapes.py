@@ -13,9 +13,8 @@ from typing import Any
 
 from ...common.placeholders import fill_in
 from ..asked import Asked, Memory, PathStep, pick_surest
-from ..passages import Shown
 from ..phrases import describe, find_stated, mentions, write_fact
-from ..prompt import Values
+from ..prompt import Shown, Values
 from . import TEXTS
 from .answers import UNKNOWN, cites, conclude, tell
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...metrics import normalise, telling_sentence
 from ...signatures.written_questions import ASKED
 from ..asked import Asked
-from ..passages import split_title
-from ..prompt import Values
+from ..prompt import Values, split_title
 
 
 def write_question(asked: Asked) -> Values:

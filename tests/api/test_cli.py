@@ -183,7 +183,12 @@ def test_of_a_compiled_program_the_instructions_that_changed_are_shown(questree,
 @pytest.mark.parametrize(("path", "named"), [("here", "questree"), (None, ".venv/bin/questree")])
 def test_the_last_hint_of_the_demo_can_be_typed_where_it_runs(monkeypatch, workplace, capsys, path, named):
     made = SimpleNamespace(passages=[], name="exact", address="runs:/1/program", program=lambda name: None)
-    for place in ("parts.load_or_build", "cli.compile.compile", "experiment.Experiment", "cli.ask.ask_live"):
+    for place in (
+        "retrieval.index_builder.load_or_build",
+        "cli.compile.compile",
+        "experiment.Experiment",
+        "cli.ask.ask_live",
+    ):
         monkeypatch.setattr(f"questree.{place}", lambda *_, **how: made)
     monkeypatch.setattr("questree.pages.question_page.answer_page", lambda *_, **how: "")
     monkeypatch.setattr("questree.cli.demo.which", lambda name: path)

@@ -10,8 +10,8 @@ import pytest
 
 from questree.cli import progress
 from questree.data import MINI_CORPUS
-from questree.parts import load_or_build
 from questree.retrieval import BuildProgress, build_index, load_index, read_manifest
+from questree.retrieval.index_builder import load_or_build
 from questree.retrieval.linked.retriever import up_to_date
 
 
@@ -128,7 +128,7 @@ def test_an_index_that_two_need_at_once_is_made_once(tmp_path, monkeypatch):
         both.wait(20)
         return load_or_build(corpus, tmp_path / "indexes" / "own")("Vltava", k=1)[0].title
 
-    monkeypatch.setattr("questree.retrieval.build_index", noted)
+    monkeypatch.setattr("questree.retrieval.index_builder.build_index", noted)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(ask, range(2))) == ["Prague", "Prague"]
     assert len(made) == 1

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from questree.retrieval import BM25Retriever, kept_results
+from questree.retrieval import BM25Retriever, base
+from questree.retrieval.base import Kept
 from questree.retrieval.encoders import TextEncoder
-from questree.retrieval.kept_results import Kept
 
 
 def test_values_are_kept_until_they_are_too_large_together(monkeypatch):
-    monkeypatch.setattr(kept_results, "_MOST", 10_000)
+    monkeypatch.setattr(base, "_MOST_KEPT", 10_000)
     kept, made = Kept[str, int](), list[str]()
 
     def of(key: str, size: int = 300) -> int:
@@ -22,7 +22,7 @@ def test_values_are_kept_until_they_are_too_large_together(monkeypatch):
 
 @pytest.mark.parametrize(("query", "k"), [("amber {}", 100), ("{} " + "x" * 20_000, 1)])
 def test_what_a_retriever_remembers_has_a_bounded_size(passages, monkeypatch, query, k):
-    monkeypatch.setattr(kept_results, "_MOST", 200_000)
+    monkeypatch.setattr(base, "_MOST_KEPT", 200_000)
     index = BM25Retriever.from_passages(passages)
     for number in range(60):
         index(query.format(number), k=k)
@@ -39,7 +39,7 @@ def test_what_an_encoder_remembers_has_a_bounded_size(monkeypatch):
             encoded.extend(text[:2] for text in texts)
             return [torch.tensor([float(len(text)), 1.0]) for text in texts]
 
-    monkeypatch.setattr(kept_results, "_MOST", 200_000)
+    monkeypatch.setattr(base, "_MOST_KEPT", 200_000)
     encoder = Letters(None, "float32", None)
     assert encoder.similarity(["a", "bb"], ["a"])[0][0] == pytest.approx(1)
     encoder.similarity(["bb"], ["cc", "cc"])

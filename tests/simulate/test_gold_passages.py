@@ -8,9 +8,8 @@ from tiny_world import PASSAGES, RIVER
 from questree.data import Paragraph, Question
 from questree.simulate import Mind, Traits, World
 from questree.simulate.asked import Asked
-from questree.simulate.passages import find_answer, read_shown
-from questree.simulate.prompt import Prompt
-from questree.simulate.world import WorldFact
+from questree.simulate.prompt import Prompt, read_shown
+from questree.simulate.world import WorldFact, find_answer
 
 SURE = Traits(knows=0, reads=1, misreads=0, malformed=0)
 GOLD = [PASSAGES[title] for title in RIVER.gold_titles]
