@@ -5,6 +5,6 @@ from __future__ import annotations
 from .answers import AnswerStyle as AnswerStyle
 from .answers import answer_field as answer_field
 from .answers import answer_style_field as answer_style_field
-from .answers import made_of as made_of
 from .answers import passages_field as passages_field
 from .answers import question_field as question_field
+from .roles import made_of as made_of

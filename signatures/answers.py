@@ -1,12 +1,12 @@
-"""The final answer: its style, and how it is asked for outright, after some reasoning, or from texts; and the fields
-that prompts share.
-"""
+"""The final answer: its style, and how it is asked for outright, after some reasoning, or from texts."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 import dspy
+
+from .roles import made_of
 
 AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long", "list"]
 
@@ -20,11 +20,6 @@ FORMS: dict[str, str] = {
     "with a fact of its own. Where several things fit a step on the way, follow each; more may fit than is shown",
 }
 """How a prompt describes each style: the one that is asked for, and no other."""
-
-Role = Literal[
-    "the plan", "a step checked", "a step read", "facts among passages", "facts in their order", "facts reviewed"
-]
-"""Parts of an annotated question, of which the demonstration of a prompt is made."""
 
 
 def answer_style_field() -> Any:
@@ -70,18 +65,6 @@ def answer_field(unless: str = "") -> Any:
 def sure_field() -> Any:
     """Make the output field by which the LM says whether it guesses; it stands after the answer."""
     return dspy.OutputField(desc="False if you guess")
-
-
-def made_of(role: Role, field: Any) -> Any:
-    """Return an output field, which now says of what part of an annotated question its demonstration is made."""
-    field.json_schema_extra["made_of"] = role  # beside DSPy's own; no prompt and no state holds it
-    return field
-
-
-def role_of(signature: type[dspy.Signature]) -> Role | None:
-    """Return what the demonstrations of a signature are made of, or None if annotations do not show it."""
-    roles = (field.json_schema_extra.get("made_of") for field in signature.output_fields.values())
-    return next(filter(None, roles), None)
 
 
 class QuestionInputs(dspy.Signature):

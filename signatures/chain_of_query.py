@@ -9,7 +9,8 @@ import dspy
 from pydantic import BaseModel, BeforeValidator, Field
 
 from ..common.text import text_or_none, unquoted
-from .answers import QuestionInputs, made_of, passages_field, tried_field
+from .answers import QuestionInputs, passages_field, tried_field
+from .roles import made_of
 
 
 def _read(read: Callable[[str], str | None]) -> BeforeValidator:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel
 
-from .answers import QuestionInputs, answer_field, made_of, passages_field, question_field, sure_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, sure_field
+from .roles import made_of
 
 
 class AnswerWithKnowledge(QuestionInputs):

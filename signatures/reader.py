@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import made_of, passages_field
+from .answers import passages_field
+from .roles import made_of
 
 
 class ReadPassage(dspy.Signature):

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import QuestionInputs, made_of, passages_field, question_field
+from .answers import QuestionInputs, passages_field, question_field
 from .chain_of_query import Step
+from .roles import made_of
 
 _LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"
 

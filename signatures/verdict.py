@@ -6,7 +6,8 @@ from typing import Literal
 
 import dspy
 
-from .answers import made_of, passages_field, question_field
+from .answers import passages_field, question_field
+from .roles import made_of
 
 Stance = Literal["supports", "contradicts", "silent"]
 """What passages say of an answer."""

@@ -14,7 +14,8 @@ import dspy
 from ...common.placeholders import fill_in
 from ...programs.references import distinct, numbered
 from ...retrieval import Passage
-from ...signatures.answers import Role, describe_style, role_of
+from ...signatures.answers import describe_style
+from ...signatures.roles import Role, role_of
 from .lessons import AnnotatedFact, AnnotatedLesson
 
 Fields = dict[str, Any]
