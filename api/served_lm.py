@@ -11,7 +11,8 @@ import dspy
 from dspy.utils.exceptions import LMConfigurationError
 
 from .common.errors import QuestreeError
-from .lm.call import TIMEOUT, takes_temperature
+from .lm.call import TIMEOUT
+from .lm.options import takes_temperature
 from .lm.retries import RETRIES
 from .retrieval.serving.access import is_loopback
 from .settings import RunSettings

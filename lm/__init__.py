@@ -2,7 +2,8 @@
 
 From a step of a program to the run file, a call passes these files:
 
-1. `call.py`: `call` looks at the limits and the time that is left (`limits.py`) and begins its requests.
+1. `call.py`: `call` looks at the limits and the time that is left (`limits.py`) and begins its requests, with the
+   options that the LM takes (`options.py`).
 2. `window.py` drops passages that do not fit, `guard.py` neutralises what is sent, `adapters.py` writes the prompt.
 3. `episode.py`: `begin_step` opens a step. In a replay it brings the stored outcome, which `replies.py` gives to DSPy.
 4. `spent.py`: a `Meter` measures the request; the open `Account` (`account.py`) has it on the disk before it is sent.

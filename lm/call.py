@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from math import inf
 from time import perf_counter
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError, LMServerError
+from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestError, LMServerError
 from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
-from .adapters import ChatAdapter, ReplySchema, patient, prompt_of
+from .adapters import patient, prompt_of
 from .episode import Dropped, begin_step, end_step, is_replayed
 from .failure import (
     PASSING,
@@ -35,33 +32,22 @@ from .failure import (
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .kept_replies import watch_cache
 from .limits import check_deadline, latest_end, limits, time_left
-from .models import facts_of, is_served
+from .models import is_served
+from .options import RequestOptions
 from .parallel import within
 from .progress import can_send, check_followed, listener, told_call
 from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
-from .scope import scope, scoped
+from .scope import scope
 from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import Drop, drop_passage, fit, options_of, reply_tokens, window_of
+from .window import Drop, drop_passage, fit
 
 ATTEMPTS = 3  # attempts to get a usable reply
 _MOST_REPLIES = 100  # attempts including cached replies, as an LM may say that all its replies are cached
 RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would return the same bad reply again
 SHORTENINGS = 4  # times that a prompt is shortened, if it should fit the window but the server finds it too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
-LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters that a failure keeps
-
-UNREADABLE = 2  # unreadable replies in the chat form, less the readable ones, after which a schema asks for JSON
-
-_NAMES = {  # how servers name a refused option; of the last two, only our own values are left out
-    "temperature": r"temperature|top_p",
-    "stream": r"\bstream",
-    "max_tokens": r"max_(\w+_)?tokens|the completion",
-    "response_format": r"response.?format|schema|grammar|json.?mode|structured|guided",
-}
-_refused = set[tuple[str, str, str]]()  # an LM's address and model, and the option that its server refused
-_unread = Counter[tuple[str, str]]()  # by LM: unreadable replies in the chat form, less the readable ones
 
 logger = logging.getLogger(__name__)
 
@@ -108,27 +94,6 @@ def call(
         raise
 
 
-@contextmanager
-def sampled(temperature: float, rollout: int) -> Iterator[None]:
-    """Sample each reply in the block, of the configured LM and of predictors' own LMs.
-
-    Args:
-        temperature: above 0; a model that takes none samples at its own, and a warning says so.
-        rollout: separates the replies from those to the same prompts in other runs, which the client's cache holds.
-    """
-    lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
-    if lm is not None and not takes_temperature(str(lm.model)):
-        _tell_own_temperature(str(lm.model))
-    with scoped({"lm": None if lm is None else lm.copy(**_options(how, lm))}, sampling=how):
-        yield
-
-
-def rollout_in_use() -> int:
-    """Return the rollout in which replies are sampled; 0 outside of `sampled`."""
-    own = (scope().sampling or {}).get("rollout_id")
-    return own or (dspy.settings.lm.kwargs.get("rollout_id") if dspy.settings.lm else None) or 0
-
-
 class _Call:
     """One call, with its attempts."""
 
@@ -139,17 +104,14 @@ class _Call:
         remember_lm(lm)
         watch_cache()
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
-        self.config = _options({**(scope().sampling or {}), **config}, lm)
         self.adapter = patient(adapter_in_use())
+        self.options = RequestOptions(predict, config, lm, self.adapter)
         self.name, self.writing = str(predict.signature.__name__), writing
         self.replies = self.attempts = self.retries = self.shortenings = 0
-        self.rollout = self.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
+        self.rollout = self.options.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
         self.cut: _CutReplyError | None = None
         self.cached, self.last_reply = False, ""
         self.spent, self.dropped = list[Spent](), list[Dropped]()
-        self.whom = address_of(lm), str(lm.model)
-        known = [] if is_replayed() else [name for name in _NAMES if (*self.whom, name) in _refused]
-        self.without, self.sent = set(known), set[str]()  # options that requests leave out; those that the last one had
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -157,7 +119,8 @@ class _Call:
             while True:
                 check_deadline(self.name)
                 check_followed()
-                self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop))
+                bound = self.options.max_tokens
+                self.leave_out(*fit(self.predict, self.inputs, self.lm, self.adapter, bound, self.drop))
                 try:
                     reply = self.request()
                     reply._shown = self.inputs.get("passages")  # no field: demonstrations are made of fields
@@ -165,7 +128,7 @@ class _Call:
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
                 except LMError as error:
-                    if self.is_refused(error):
+                    if self.options.is_refused(error):
                         continue
                     if overflows(error):
                         self.shorten(error)
@@ -185,14 +148,14 @@ class _Call:
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         meter, trace = None if stored else Meter(lm, messages), list[Any]()
         settings = {"adapter": self.adapter, "trace": trace}
-        streams = "stream" not in self.without and not self.is_formless
+        streams = self.options.is_streamed
         if dspy.settings.send_stream and not (can_send() and streams):
             settings["send_stream"] = None
         if streams and self.writing and listener() and on_loop() and not (stored or dspy.settings.send_stream):
             settings |= {} if scope().is_apart else {"send_stream": self.writing()}  # writes one reply at a time
         failed: BaseException | None = None
         stream = settings.get("send_stream", dspy.settings.send_stream)
-        config = self.request_options(stored is not None, stream is not None)
+        config = self.options.of_request(stored is not None, stream is not None)
         bound_replies(lm, self.predict.config | config)
         try:
             with metered(meter, settings, server=address_of(lm), until=latest_end(seconds := _patience(lm))):
@@ -205,9 +168,9 @@ class _Call:
             if lm.history and not lm.history[-1].get("outputs"):
                 raise LMServerError("no reply: it has no choices", model=lm.model)
         except AdapterParseError as error:
-            self.note_form(unread=int(not error.parsed_result))  # nothing has the chat form, even if the reply was cut
+            self.options.note_form(unread=int(not error.parsed_result))  # not in the chat form, even if it was cut
             self.refuse_partial(lm)
-            self.note_form(unread=int(bool(error.parsed_result)))
+            self.options.note_form(unread=int(bool(error.parsed_result)))
             raise
         except BaseException as error:
             failed = error
@@ -222,7 +185,7 @@ class _Call:
             fault = fault_of(failed) if isinstance(failed, LMError) else None
             end_step(begun, outcome=replies, fault=fault, spent=spent, dropped=dropped, seconds=perf_counter() - began)
         self.refuse_partial(lm)
-        self.note_form(unread=-1)
+        self.options.note_form(unread=-1)
         make_writable(reply)
         if dspy.settings.trace is not None:  # traced only now, as a reply that was cut must not become a demonstration
             dspy.settings.trace.extend(trace)
@@ -233,49 +196,11 @@ class _Call:
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 
-    def request_options(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
-        """Return the options of a request: the call's without refused ones, and our own for the reply."""
-        options = {**self.lm.kwargs, **self.predict.config, **self.config}
-        sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
-        is_unbounded = not self.max_tokens and (is_stored or is_served(self.lm))
-        had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
-        had["response_format"] = not options.get("response_format") and (is_stored or self.is_formless)
-        self.sent = {name for name in had if had[name]} - self.without
-        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent to the server
-        config |= {"max_tokens": self.room} if "max_tokens" in self.sent else {}
-        has_schema = "response_format" in self.sent and not is_stored
-        return config | ({"response_format": ReplySchema(self.predict.signature)} if has_schema else {})
-
-    @property
-    def is_formless(self) -> bool:
-        """Return whether a schema is sent because the LM does not follow the chat form."""
-        is_bad = isinstance(self.adapter, ChatAdapter) and is_served(self.lm) and _unread[self.whom] >= UNREADABLE
-        return is_bad and "response_format" not in self.without
-
-    def note_form(self, unread: int) -> None:
-        """Add 1 for an unreadable reply, subtract 1 for a readable one, if the LM was asked for the chat form."""
-        if isinstance(self.adapter, ChatAdapter) and "response_format" not in self.sent:
-            _unread[self.whom] += unread
-            if self.is_formless:
-                _tell_no_form(self.whom[1])
-
-    def is_refused(self, error: LMError) -> bool:
-        """Return whether the server refuses an option of the last request by name; leave it out of later requests."""
-        refuses = cause_of(error) == "refused" or error.status in (500, 501)
-        named = {name for name in self.sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
-        named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
-        self.without |= named
-        if not is_replayed():
-            ask_without(self.lm, *named)
-        if "temperature" in named:
-            _tell_own_temperature(str(self.lm.model))
-        return bool(named)
-
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that is not whole, even if it can be parsed."""
         said = finish_reason(lm.history[-1].get("response")) if lm.history else None
         if (end := end_of(said)) == "length":
-            raise _CutReplyError(self.max_tokens or self.room)
+            raise _CutReplyError(self.options.max_tokens or self.options.room)
         if end == "content_filter":
             raise _PartialReplyError(
                 f"the server ended the reply before it was whole: a filter, or a fault of its own ({said})"
@@ -291,13 +216,10 @@ class _Call:
         if self.attempts == ATTEMPTS or self.replies == _MOST_REPLIES:
             raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
         # each sample has its own rollout, so that the retries of two samples differ too
-        another = {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
-        self.config |= _options(another, self.lm)
-        self.without.add("stream")  # some servers say less about a reply in a stream
+        self.options.sample_anew(self.rollout + self.replies, RETRY_TEMPERATURE)
         if isinstance(error, _CutReplyError):
             self.cut = error
-            name = "max_completion_tokens" if self.lm.kwargs.get("max_completion_tokens") else "max_tokens"
-            self.config[name] = int(max(min(2 * error.max_tokens, self.window // 2), error.max_tokens))
+            self.options.widen(error.max_tokens)
 
     def shorten(self, error: LMError) -> None:
         """Take a passage out of the request, because the server found it too long."""
@@ -329,23 +251,6 @@ class _Call:
         """Return the failure of this call."""
         return CallFailedError(cause, without_address(f"{self.name}: {first_line(error)}", self.lm))
 
-    @property
-    def max_tokens(self) -> int | None:
-        """Return the token limit of the reply; None if there is none."""
-        return reply_tokens({**self.lm.kwargs, **self.predict.config, **self.config})
-
-    @property
-    def room(self) -> int:
-        """Return our token limit for a reply without another one: an LM may write without end."""
-        facts = facts_of(str(self.lm.model))
-        most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
-        return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
-
-    @property
-    def window(self) -> float:
-        """Return the LM's window in tokens; infinity if it is not known."""
-        return window_of(self.lm) or inf
-
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
         *_, messages = self.shown()
@@ -361,41 +266,8 @@ class _Call:
 
     def described(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the prompt, each message as its role and its text, and how its reply is sampled."""
-        options = options_of({**self.lm.kwargs, **self.predict.config, **self.config})
-        return {"messages": [[str(one["role"]), str(one["content"])] for one in messages], "options": options}
-
-
-def ask_without(lm: dspy.BaseLM, *options: str) -> None:
-    """Leave options that its server refuses out of an LM's requests: ``temperature``, ``stream``, ``max_tokens``."""
-    _refused.update((address_of(lm), str(lm.model), option) for option in options)
-
-
-@lru_cache(maxsize=64)
-def takes_temperature(model: str) -> bool:
-    """Return whether the model accepts a temperature: DSPy knows some that refuse all but their own."""
-    try:
-        dspy.LM(model, temperature=0.5)
-    except LMConfigurationError:
-        return False
-    except ValueError:  # the name of an LM of another class, which `dspy.LM` refuses
-        return True
-    return facts_of(model).get("supports_sampling_params") is not False
-
-
-def _options(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
-    """Return the options of a call that the LM's model accepts; those that its server refuses are left out later."""
-    refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
-    return {name: value for name, value in config.items() if name not in refused}
-
-
-@lru_cache
-def _tell_no_form(model: str) -> None:
-    logger.warning("%s does not keep the form of replies: from now on, a schema asks it for JSON.", model)
-
-
-@lru_cache
-def _tell_own_temperature(model: str) -> None:
-    logger.warning("%s takes no temperature: it replies, and samples are drawn, at its own.", model)
+        told = [[str(one["role"]), str(one["content"])] for one in messages]
+        return {"messages": told, "options": self.options.described}
 
 
 class _PartialReplyError(Exception):

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import dspy
 
 from ..common.text import text_or_none
-from ..lm.call import ATTEMPTS, rollout_in_use, sampled
+from ..lm.call import ATTEMPTS
 from ..lm.failure import CallFailedError
+from ..lm.options import rollout_in_use, sampled
 from ..lm.parallel import run_parallel
 from ..metrics import by_value, compared, items, read_label, read_yes_no
 from ..retrieval import Passage

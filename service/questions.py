@@ -17,10 +17,10 @@ import dspy
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..evaluation.traces import about
-from ..lm.call import ask_without
 from ..lm.episode import episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
 from ..lm.models import not_known
+from ..lm.options import ask_without
 from ..lm.progress import telling
 from ..pages.asked_question import AskedQuestion
 from ..programs import ReasoningTree

@@ -14,8 +14,9 @@ from reliability.faulty_server import Schedule, at_fault
 
 from questree import program
 from questree.evaluation.identity import lm_facts
-from questree.lm.call import LONGEST_PROMPT, call, sampled
+from questree.lm.call import LONGEST_PROMPT, call
 from questree.lm.failure import CallFailedError, CannotAskError, counting_failures
+from questree.lm.options import sampled
 from questree.lm.spent import Spent, total
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage

@@ -14,9 +14,9 @@ from questree import program
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
 from questree.lm.adapters import ReplySchema, patient
-from questree.lm.call import _tell_no_form
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.limits import RunPolicy
+from questree.lm.options import _tell_no_form
 from questree.metrics import metric
 from questree.programs import PROGRAMS
 from questree.programs.registry import takes_retriever
@@ -37,8 +37,8 @@ def _nothing_remembered(monkeypatch):
 
 def forget(monkeypatch):
     """Be as a new process is."""
-    monkeypatch.setattr("questree.lm.call._refused", set())
-    monkeypatch.setattr("questree.lm.call._unread", Counter())
+    monkeypatch.setattr("questree.lm.options._refused", set())
+    monkeypatch.setattr("questree.lm.options._unread", Counter())
 
 
 class Server:

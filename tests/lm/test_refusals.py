@@ -8,8 +8,8 @@ from dspy import lm15
 from reliability.faulty_server import Schedule, at_fault
 
 from questree import program
-from questree.lm.call import sampled
 from questree.lm.limits import Limits, limited
+from questree.lm.options import sampled
 
 GOOD = {"answer": "Paris"}
 NO_TEMPERATURE = lm15.InvalidRequestError("`temperature` is deprecated for this model.")
@@ -18,7 +18,7 @@ TOO_LONG = lm15.InvalidRequestError("maximum context length is 100 tokens; you s
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered(monkeypatch):
-    monkeypatch.setattr("questree.lm.call._refused", set())
+    monkeypatch.setattr("questree.lm.options._refused", set())
 
 
 def direct():

@@ -70,7 +70,7 @@ def test_events_are_the_tree_as_it_grows(client):
 def test_an_answer_is_shown_as_it_is_written_unless_the_lm_is_asked_without_a_stream(
     limits, is_written, make_service, tap, visit, monkeypatch
 ):
-    monkeypatch.setattr("questree.lm.call._refused", set())
+    monkeypatch.setattr("questree.lm.options._refused", set())
     tap.let(100)
     stream = visit(make_service(**limits)).post("/ask", json=ASKED, headers={"accept": "text/event-stream"})
     kinds = [kind for kind, _ in events(stream.text)]

@@ -1,0 +1,186 @@
+"""The options of an LM's requests: the call's own, those that its model takes, and those that its server refused."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import LMConfigurationError, LMError
+
+from .adapters import ChatAdapter, ReplySchema
+from .episode import is_replayed
+from .failure import address_of, cause_of, overflows
+from .models import facts_of, is_served
+from .scope import scope, scoped
+from .window import options_of, reply_tokens, window_of
+
+LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
+UNREADABLE = 2  # replies of an LM in the chat form, beyond those that could be read: then a schema asks for JSON
+
+_NAMES = {  # how servers name an option that they refuse; of the last two, only ours are left out
+    "temperature": r"temperature|top_p",
+    "stream": r"\bstream",
+    "max_tokens": r"max_(\w+_)?tokens|the completion",
+    "response_format": r"response.?format|schema|grammar|json.?mode|structured|guided",
+}
+_refused = set[tuple[str, str, str]]()  # an LM's address and model, and the option that its server refused
+_unread = Counter[tuple[str, str]]()  # by LM: unreadable replies in the chat form, less the readable ones
+
+logger = logging.getLogger(__name__)
+
+
+class RequestOptions:
+    """The options of the requests of one call.
+
+    Attributes:
+        config: the call's own; those of the LM and of the predictor stand behind them.
+        without: the options that requests leave out.
+    """
+
+    def __init__(self, predict: dspy.Predict, config: dict[str, Any], lm: dspy.BaseLM, adapter: dspy.Adapter):
+        self._predict, self._lm, self._adapter = predict, lm, adapter
+        self._whom = address_of(lm), str(lm.model)
+        self.config = _taken({**(scope().sampling or {}), **config}, lm)
+        known = [] if is_replayed() else [name for name in _NAMES if (*self._whom, name) in _refused]
+        self.without, self._sent = set(known), set[str]()
+
+    @property
+    def every(self) -> dict[str, Any]:
+        """Return the options of the LM, of the predictor and of the call."""
+        return {**self._lm.kwargs, **self._predict.config, **self.config}
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Return how a reply is sampled, as a step tells it."""
+        return options_of(self.every)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Return whether a reply may come piece by piece."""
+        return "stream" not in self.without and not self.is_formless
+
+    def of_request(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
+        """Return the options of a request: those of the call without what the server refuses, and ours of its reply."""
+        options = self.every
+        sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
+        is_unbounded = not self.max_tokens and (is_stored or is_served(self._lm))
+        had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
+        had["response_format"] = not options.get("response_format") and (is_stored or self.is_formless)
+        self._sent = {name for name in had if had[name]} - self.without
+        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent
+        config |= {"max_tokens": self.room} if "max_tokens" in self._sent else {}
+        has_schema = "response_format" in self._sent and not is_stored
+        return config | ({"response_format": ReplySchema(self._predict.signature)} if has_schema else {})
+
+    def sample_anew(self, rollout: int, temperature: float) -> None:
+        """Ask for another reply: past the cache, and not in a stream, of which some tell less of a reply."""
+        self.config |= _taken({"rollout_id": rollout, "temperature": temperature}, self._lm)
+        self.without.add("stream")
+
+    def widen(self, tokens: int) -> None:
+        """Give the reply twice so many tokens, as far as they fit into half of the window."""
+        name = "max_completion_tokens" if self._lm.kwargs.get("max_completion_tokens") else "max_tokens"
+        self.config[name] = int(max(min(2 * tokens, self.window // 2), tokens))
+
+    @property
+    def is_formless(self) -> bool:
+        """Return whether a schema is sent, as the LM does not keep the chat form."""
+        is_bad = isinstance(self._adapter, ChatAdapter) and is_served(self._lm) and _unread[self._whom] >= UNREADABLE
+        return is_bad and "response_format" not in self.without
+
+    def note_form(self, unread: int) -> None:
+        """Count a reply that could not be read, or take off one that could, if the LM was asked for the chat form."""
+        if isinstance(self._adapter, ChatAdapter) and "response_format" not in self._sent:
+            _unread[self._whom] += unread
+            if self.is_formless:
+                _tell_no_form(self._whom[1])
+
+    def is_refused(self, error: LMError) -> bool:
+        """Return whether the server refuses, by its name, an option of the last request; leave that out of others."""
+        refuses = cause_of(error) == "refused" or error.status in (500, 501)
+        named = {name for name in self._sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
+        named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
+        self.without |= named
+        if not is_replayed():
+            ask_without(self._lm, *named)
+        if "temperature" in named:
+            _tell_own_temperature(str(self._lm.model))
+        return bool(named)
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Return how many tokens the reply may have, if that is bounded."""
+        return reply_tokens(self.every)
+
+    @property
+    def room(self) -> int:
+        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is cut."""
+        facts = facts_of(str(self._lm.model))
+        most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
+        return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
+
+    @property
+    def window(self) -> float:
+        """Return the tokens of a prompt and its reply; infinity if they are not known."""
+        return window_of(self._lm) or inf
+
+
+@contextmanager
+def sampled(temperature: float, rollout: int) -> Iterator[None]:
+    """Sample each reply in the block, of the configured LM and of predictors' own LMs.
+
+    Args:
+        temperature: above 0; a model that takes none samples at its own, and a warning says so.
+        rollout: separates the replies from those to the same prompts in other runs, which the client's cache holds.
+    """
+    lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
+    if lm is not None and not takes_temperature(str(lm.model)):
+        _tell_own_temperature(str(lm.model))
+    with scoped({"lm": None if lm is None else lm.copy(**_taken(how, lm))}, sampling=how):
+        yield
+
+
+def rollout_in_use() -> int:
+    """Return the rollout in which replies are sampled; 0 outside of `sampled`."""
+    own = (scope().sampling or {}).get("rollout_id")
+    return own or (dspy.settings.lm.kwargs.get("rollout_id") if dspy.settings.lm else None) or 0
+
+
+def ask_without(lm: dspy.BaseLM, *options: str) -> None:
+    """Leave options that its server refuses out of an LM's requests: ``temperature``, ``stream``, ``max_tokens``."""
+    _refused.update((address_of(lm), str(lm.model), option) for option in options)
+
+
+@lru_cache(maxsize=64)
+def takes_temperature(model: str) -> bool:
+    """Return whether the model accepts a temperature: DSPy knows some that refuse all but their own."""
+    try:
+        dspy.LM(model, temperature=0.5)
+    except LMConfigurationError:
+        return False
+    except ValueError:  # the name of an LM of another class, which `dspy.LM` refuses
+        return True
+    return facts_of(model).get("supports_sampling_params") is not False
+
+
+def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
+    """Return the options of a call that the LM's model accepts; those that its server refuses are left out later."""
+    refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
+    return {name: value for name, value in config.items() if name not in refused}
+
+
+@lru_cache
+def _tell_no_form(model: str) -> None:
+    logger.warning("%s does not keep the form of replies: from now on, a schema asks it for JSON.", model)
+
+
+@lru_cache
+def _tell_own_temperature(model: str) -> None:
+    logger.warning("%s takes no temperature: it replies, and samples are drawn, at its own.", model)
