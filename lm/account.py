@@ -99,7 +99,7 @@ class Account(BaseCallback):
     def end(self, meter: Meter, took: Spent) -> None:
         """Count what a call took."""
         if took.estimated:
-            _tell_estimate(str(meter.lm.model))
+            _warn_estimate(str(meter.lm.model))
         with self._changed:
             self._calls.discard(meter)
             self.add(took, meter.number)
@@ -173,6 +173,6 @@ _ended: dict[None, Spent] = {}  # what the last outermost account paid
 
 
 @lru_cache
-def _tell_estimate(model: str) -> None:
+def _warn_estimate(model: str) -> None:
     said = "The server of %s does not tell how many tokens its replies take: four bytes of text are counted as one."
     logger.warning(said, model)

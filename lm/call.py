@@ -119,7 +119,7 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None and not takes_temperature(str(lm.model)):
-        _tell_own_temperature(str(lm.model))
+        _warn_own_temperature(str(lm.model))
     with scoped({"lm": None if lm is None else lm.copy(**_options(how, lm))}, sampling=how):
         yield
 
@@ -258,7 +258,7 @@ class _Call:
         if isinstance(self.adapter, ChatAdapter) and "response_format" not in self.sent:
             _unread[self.whom] += unread
             if self.is_formless:
-                _tell_no_form(self.whom[1])
+                _warn_no_form(self.whom[1])
 
     def is_refused(self, error: LMError) -> bool:
         """Return whether the server refuses an option of the last request by name; leave it out of later requests."""
@@ -269,7 +269,7 @@ class _Call:
         if not is_replayed():
             ask_without(self.lm, *named)
         if "temperature" in named:
-            _tell_own_temperature(str(self.lm.model))
+            _warn_own_temperature(str(self.lm.model))
         return bool(named)
 
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
@@ -388,12 +388,12 @@ def _options(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
 
 
 @lru_cache
-def _tell_no_form(model: str) -> None:
+def _warn_no_form(model: str) -> None:
     logger.warning("%s does not keep the form of replies: from now on, a schema asks it for JSON.", model)
 
 
 @lru_cache
-def _tell_own_temperature(model: str) -> None:
+def _warn_own_temperature(model: str) -> None:
     logger.warning("%s takes no temperature: it replies, and samples are drawn, at its own.", model)
 
 

@@ -125,11 +125,11 @@ def _rows(inputs: Mapping[str, Any]) -> dict[int, tuple[str, str]]:
 def _row(number: int, title: str, text: str, told: str | None, quotes: Sequence[str]) -> str:
     """Return a passage as it is shown: its sentences that are quoted or matter, or the first if nothing is told."""
     held = [found for quote in quotes if (found := quoted_sentences(quote, text))]
-    cut = list(dict.fromkeys(held)) or (sentences(text)[:1] if told is None else _matter(text, told))
+    cut = list(dict.fromkeys(held)) or (sentences(text)[:1] if told is None else _closest_sentences(text, told))
     return f"[{number}] {f'{title} | ' if title else ''}{' '.join(cut)}"
 
 
-def _matter(text: str, told: str) -> list[str]:
+def _closest_sentences(text: str, told: str) -> list[str]:
     """Return at most two sentences, those that share most words with what is told."""
     words = {word for word in normalise(told).split() if len(word) > 3 or word.isdigit()}
     shared = [(len(words & {*normalise(sentence).split()}), sentence) for sentence in sentences(text)]

@@ -14,7 +14,7 @@ from questree import program
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
 from questree.lm.adapters import ReplySchema, patient
-from questree.lm.call import _tell_no_form
+from questree.lm.call import _warn_no_form
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.limits import RunPolicy
 from questree.metrics import metric
@@ -74,7 +74,7 @@ def asked():
 
 @pytest.mark.parametrize("end", ["stop", "length"])
 def test_an_lm_that_never_keeps_the_form_is_asked_for_json_from_its_third_reply_on(asked, end, caplog):
-    _tell_no_form.cache_clear()
+    _warn_no_form.cache_clear()
     found = asked(server := Server(PROSE, end=end))
     assert [(one.answer, one.spent.calls) for one in found] == [("Paris", 3), ("Paris", 1)]
     assert server.formats == [None, None, ["answer"], ["answer"]]
