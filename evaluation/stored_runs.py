@@ -247,7 +247,7 @@ def _with_first(metrics: Sequence[str], record: Record) -> Record:
 
 @contextmanager
 def _explaining_damage(what: str) -> Iterator[None]:
-    """Turn an error of reading into one that says ``what`` is damaged, with the first fault in it."""
+    """Turn an error of reading into one that says ``what``, with the first fault in it."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -132,11 +132,11 @@ class Account(BaseCallback):
     def check_budget(self, policy: RunPolicy | None) -> None:
         """Raise an `OutOfBudgetError` if the budget is spent."""
         if policy is not None and (over := policy.over_budget(self.total)):
-            raise OutOfBudgetError(f"Stopped: {over}; run the same with more of it.")
+            raise OutOfBudgetError(f"Stopped: {over}; run the same with a larger budget.")
 
     def _check_open(self) -> None:
         if self._closed:
-            raise KeyboardInterrupt("what was asked for has ended")
+            raise KeyboardInterrupt("the account of this call is closed")
 
     def _with_parts(self) -> Spent:
         with self._changed:

@@ -85,8 +85,8 @@ def call(
     - a reply that was cut at the token limit: also with twice the room;
     - no reply (429, 5xx, a broken connection, a timeout): the same request after a wait;
     - a prompt that the server finds too long: with a passage less, or with the only passage halved;
-    - the server refuses by name a temperature, a stream, our token limit or our schema of the reply: without that
-      option, from then on.
+    - an option that the server refuses by name (a temperature, a stream, our token limit, our schema of the reply):
+      without it, from then on.
 
     An LM that does not follow the chat form is sent the schema of its reply (``response_format``).
 

@@ -29,7 +29,7 @@ _WHOLE = {"last_adds", "relevant", "assertions"}  # fields of prompts that are a
 
 
 def is_right(answer: str, golds: list[str]) -> bool:
-    """Return whether an answer is a gold one, or contains one and is contained in one: no date for a year."""
+    """Return whether an answer is a gold one, or contains one and is in one; a date is wrong for a year."""
     held = any(contains(answer, gold) for gold in golds) and any(contains(gold, answer) for gold in golds)
     return bool(exact_match(answer, golds)) or held
 
