@@ -89,7 +89,7 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
 
 
 def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) -> dict[str, Path]:
-    """Download the files into a folder; return their paths by unique names."""
+    """Fetch the files into a folder; return their paths by unique names."""
     places: dict[str, Path] = {}
     with _open_client(tracking) as client:
         for number, (name, id, path) in enumerate(kept):

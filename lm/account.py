@@ -76,7 +76,7 @@ class Account(BaseCallback):
             )
 
     def begin(self, meter: Meter) -> None:
-        """Register a call that begins.
+        """Note a call that begins.
 
         Raises:
             KeyboardInterrupt: if the account is closed: this is one of the threads that a stop left behind.

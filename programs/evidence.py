@@ -53,7 +53,7 @@ def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
 
 
 def united(pieces: Sequence[Evidence]) -> Evidence:
-    """Unite the paths of a list question: each fact and each item once, marks numbered over all passages."""
+    """Merge the paths of a list question: each fact and each item once, marks numbered over all passages."""
     passages = distinct([piece.passages for piece in pieces])
     number, facts = numbers_of(passages), list[str]()
     for piece in pieces:
@@ -123,7 +123,7 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text, for any LM: four for three words, or one for four bytes if that is more.
+    """Count about how many tokens a text has, for any LM: four for three words, or one for four bytes if that is more.
 
     Chinese has three bytes for a character, and no spaces between words.
     """

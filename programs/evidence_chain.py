@@ -43,7 +43,7 @@ class EvidenceChainSettings(ProgramSettings):
     @field_validator("abstain", mode="before")
     @classmethod
     def _of_old(cls, given: Any) -> Any:
-        """Convert the former value of ``abstain``: whether a guess is left out."""
+        """Read the former value of ``abstain``: whether a guess is left out."""
         return {True: "unsure", False: "off"}.get(given, given) if isinstance(given, bool) else given
 
 
