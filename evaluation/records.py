@@ -1,6 +1,6 @@
 """The record of a question that was asked: its gold side, its answer, what was found, and its scores.
 
-Asking and scoring are two steps: `record_answer` makes a record of a program's prediction, and
+Asking and scoring are separate: `record_answer` makes a record of a program's prediction, and
 `questree.evaluation.record_scores` scores it.
 """
 

@@ -388,7 +388,7 @@ class _Loop:
         unpriced = next(filter(None, (self.policy.unpriced(lm, spent) for lm in self.lms)), None)
         if over or unpriced:
             self.wait_for_all()
-            way = "run the same with more of it" if over else "run the same so"
+            way = "run the same with a larger budget" if over else "run the same with such a budget"
             raise OutOfBudgetError(f"Stopped: {over or unpriced}; {self.how_to_go_on(way)}")
 
     def how_to_go_on(self, by: str) -> str:

@@ -109,7 +109,7 @@ class RunFile:
                 sizes = [len(value) for value in row if isinstance(value, (str, bytes))]
                 read += sum(sizes)
                 if max(sizes, default=0) > LARGEST or read > max(self._bytes, 1 << 20) * 2:
-                    raise RunFileError(f"{self.path} is no sound file of runs: a text of it is too large.")
+                    raise RunFileError(f"{self.path} is no valid file of runs: a text in it is too large.")
                 found.append(row)
         return found
 
@@ -143,7 +143,7 @@ class RunFile:
         found = {}
         for run, *row in self.rows(f"SELECT run, {sums} FROM payments GROUP BY run"):
             if not all(isfinite(amount) and amount >= 0 for amount in row):
-                raise RunFileError(f"{self.path} is damaged: nobody pays less than nothing, or without end.")
+                raise RunFileError(f"{self.path} is damaged: a payment in it is negative or infinite.")
             found[run] = Spent(**dict(zip(amounts, row, strict=True)))
         return found
 
@@ -299,7 +299,7 @@ def writing(folder: Path, kind: str, *, shared: bool = False, durable: bool = Tr
                 file.set_fact("kind", kind)
             elif there != kind:
                 raise QuestreeError(
-                    f"{folder} holds a run of {there}, and none of {kind} is written into it; name another folder."
+                    f"{folder} holds a run of {there}, and no run of {kind} can be added to it; name another folder."
                 )
             yield file
 
@@ -354,7 +354,7 @@ def _check(file: RunFile) -> None:
     ((application,),), ((format,),) = (file.rows(f"PRAGMA {name}") for name in ("application_id", "user_version"))
     tables = [sql for (sql,) in file.rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")]
     if not tables:
-        raise EmptyFileError(f"{file.path} is empty: what was to write it was ended; run it again.")
+        raise EmptyFileError(f"{file.path} is empty: its writer was ended; run the same again.")
     if application != _APPLICATION:
         raise RunFileError(f"{file.path} is no file of runs: another program's SQLite file.")
     if format != FORMAT:
@@ -363,7 +363,7 @@ def _check(file: RunFile) -> None:
             f"{file.path} was written by {age} questree (its format is {format}, and {FORMAT} here): read it with that."
         )
     if tables != _statements():
-        raise RunFileError(f"{file.path} is no sound file of runs: its tables are not those of questree.")
+        raise RunFileError(f"{file.path} is no valid file of runs: its tables are not those of questree.")
 
 
 def _statements() -> list[str]:

@@ -42,11 +42,11 @@ def running(
         yield file, tracked
 
 
-def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -> str | None:
+def ask_each(programs: Iterable[str], ask: Callable[[str], None], results: Sized) -> str | None:
     """Ask one program after the other; return why some were not asked all questions, None if all were.
 
     A program that fails by itself is skipped. If the budget is spent, or the LM answers no program, the remaining ones
-    are skipped too. If ``came``, the results, is empty in the end, the error says what happened to each program.
+    are skipped too. If ``results`` is empty in the end, the error says what happened to each program.
     """
     told: list[str] = []
     for name in programs:
@@ -57,7 +57,7 @@ def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -
             last = error
             if isinstance(error, OutOfBudgetError) or error.shared:
                 break
-    if told and not came:
+    if told and not results:
         last.args = (" ".join(told),)
         raise last
     return " ".join(told) or None

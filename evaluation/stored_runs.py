@@ -68,7 +68,7 @@ class StoredRun:
     @property
     def environment(self) -> Environment:
         """Return the surroundings of the run, which must be the same for a replay."""
-        with _telling(f"The run {self.name} of {self.place} cannot be replayed"):
+        with _explaining_damage(f"The run {self.name} of {self.place} cannot be replayed"):
             return Environment.model_validate(self.around)
 
     def part(self, name: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class StoredRun:
     def limits(self, id: str) -> Limits | None:
         """Return the limits that a question was asked under; None if they were not kept."""
         query = "SELECT limits FROM questions WHERE run = ? AND id = ? AND limits IS NOT NULL"
-        with _telling(f"The limits of question {id!r} are damaged"):
+        with _explaining_damage(f"The limits of question {id!r} are damaged"):
             kept = self.file.rows(query, self.number, id)
             return Limits.model_validate(self.file.value(kept[0][0])) if kept else None
 
@@ -167,7 +167,7 @@ def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[St
         raise QuestreeError(f"{file.path} has no finished question{f' of {name}' if name else ''} yet.")
     for number, called, seed, *told in rows:
         place = place_of(file, called)
-        with _telling(f"{file.path}: what is told of the run {called} is damaged"):
+        with _explaining_damage(f"{file.path}: what is told of the run {called} is damaged"):
             identity, measured, around = file.values(told)
             about, metrics = validate(dict[str, Any], identity), validate(list[str], measured or [])
         kept = records_of(file, number, whole=whole)
@@ -219,7 +219,7 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
     contents = iter(file.values([column for row in rows for column in row[1:]]))
     found = {}
     for (one, *_), record, details in zip(rows, contents, contents, strict=True):
-        with _telling(f"{file.path}: the record of question {one!r} is damaged"):
+        with _explaining_damage(f"{file.path}: the record of question {one!r} is damaged"):
             found[one] = Record.model_validate({**record, **(details or {}), "scores": scores.get(one, {})})
             if found[one].id != one:
                 raise ValueError("it is another's")
@@ -231,7 +231,7 @@ def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
     as_json = ("place", "request", "outcome", "fault", "spent", "dropped")
     query = f"SELECT kind, name, seconds, {', '.join(as_json)} FROM steps WHERE run = ? AND id = ? ORDER BY number"
     steps = []
-    with _telling(f"{file.path}: the steps of question {id!r} are damaged"):
+    with _explaining_damage(f"{file.path}: the steps of question {id!r} are damaged"):
         for kind, name, seconds, *columns in file.rows(query, run, id):
             pairs = zip(as_json, file.values(columns), strict=True)
             told = {field: value for field, value in pairs if value is not None}
@@ -246,8 +246,8 @@ def _with_first(metrics: Sequence[str], record: Record) -> Record:
 
 
 @contextmanager
-def _telling(what: str) -> Iterator[None]:
-    """Turn an error of reading into one that says ``what`` is damaged, with the first fault in it."""
+def _explaining_damage(what: str) -> Iterator[None]:
+    """Turn an error of reading into one that says ``what``, with the first fault in it."""
     try:
         yield
     except (TypeError, ValueError) as error:

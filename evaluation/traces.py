@@ -43,7 +43,7 @@ class Traced:
 
 @contextmanager
 def about(question_id: str) -> Iterator[Traced]:
-    """Register the trace that begins in the block under the id of its question."""
+    """Note the trace that begins in the block under the id of its question."""
     question = Traced(question_id)
     with scoped(traced=question):
         yield question

@@ -68,7 +68,7 @@ class OpenedRun(NamedTuple):
 
 def tracked_runs(tracking: Tracking) -> list[ListedRun]:
     """Return the runs of a store's experiment, the newest first."""
-    with _asking(tracking) as client:
+    with _open_client(tracking) as client:
         held = client.get_experiment_by_name(tracking.experiment)
         found = _whole_runs(client, held.experiment_id, "DESC") if held else []
     names = {run.info.run_id: run.info.run_name for run in found}
@@ -77,7 +77,7 @@ def tracked_runs(tracking: Tracking) -> list[ListedRun]:
 
 def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
     """Return a run of a store's experiment."""
-    with _asking(tracking) as client:
+    with _open_client(tracking) as client:
         run, held = client.get_run(id), client.get_experiment_by_name(tracking.experiment)
         if held is None or run.info.experiment_id != held.experiment_id:
             raise QuestreeError(f"The experiment {tracking.experiment} has no run {id}.")
@@ -89,9 +89,9 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
 
 
 def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) -> dict[str, Path]:
-    """Download the files into a folder; return their paths by unique names."""
+    """Fetch the files into a folder; return their paths by unique names."""
     places: dict[str, Path] = {}
-    with _asking(tracking) as client:
+    with _open_client(tracking) as client:
         for number, (name, id, path) in enumerate(kept):
             (folder / str(number)).mkdir()
             unique = f"{name} {id}" if name in places else name
@@ -108,7 +108,7 @@ def assessments(tracking: Tracking, traces: Iterable[str]) -> dict[str, UserFeed
         QuestreeError: if the store cannot be read.
     """
     found = dict[str, UserFeedback]()
-    with _asking(tracking) as client:
+    with _open_client(tracking) as client:
         for place in traces:
             for one in _assessments(client, place.rpartition("/")[2]):
                 said, value = found.get(place, UserFeedback()), str(one.value).strip()
@@ -132,7 +132,7 @@ def _assessments(client: Any, trace: str) -> list[Any]:
 
 
 @contextmanager
-def _asking(tracking: Tracking) -> Iterator[Any]:
+def _open_client(tracking: Tracking) -> Iterator[Any]:
     """Give a client of the store; any error of it in the block becomes a `QuestreeError`."""
     import mlflow
 

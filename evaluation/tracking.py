@@ -132,7 +132,7 @@ class Tracking:
         return str(found.experiment_id)
 
 
-def _going_on(log: Callable[..., T]) -> Callable[..., T | None]:
+def _tolerant(log: Callable[..., T]) -> Callable[..., T | None]:
     """Wrap a method of a run so that the work goes on where the store fails, as `TrackedRun.write` does."""
 
     @wraps(log)
@@ -182,14 +182,14 @@ class TrackedRun:
             self._lost.append(self.id)
             return None
 
-    @_going_on
+    @_tolerant
     def params(self, params: Mapping[str, Any]) -> None:
         """Log parameters."""
         import mlflow
 
         mlflow.log_params(dict(flat_params(params)))
 
-    @_going_on
+    @_tolerant
     def figures(self, figures: Mapping[str, float]) -> None:
         """Log numbers.
 
@@ -200,7 +200,7 @@ class TrackedRun:
         named = {re.sub(r"[^\w. -]", "-", name)[:_LONGEST_NAME]: value for name, value in figures.items()}
         mlflow.log_metrics(named)
 
-    @_going_on
+    @_tolerant
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
         """Log the figures of an evaluation, its questions, and the scores of each trace.
 
@@ -259,7 +259,7 @@ class TrackedRun:
         except mlflow.MlflowException as error:
             logger.warning("The prompts of %s could not be registered: %s", program.name, first_line(error))
 
-    @_going_on
+    @_tolerant
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
         """Log a candidate of an optimizer as a nested run, from any thread.
 
@@ -276,7 +276,7 @@ class TrackedRun:
             mlflow.log_metrics(dict(figures))
             mlflow.log_dict(without_secrets(dict(state)), "program.json")
 
-    @_going_on
+    @_tolerant
     def folder(self, folder: Path, name: str) -> str | None:
         """Log a folder as an artifact; return the address that `load` takes, None if the store does not take it."""
         import mlflow
@@ -284,7 +284,7 @@ class TrackedRun:
         mlflow.log_artifacts(str(folder), name)
         return f"runs:/{self.id}/{name}"
 
-    @_going_on
+    @_tolerant
     def texts(self, files: Mapping[str, str]) -> None:
         """Log texts as files of these names."""
         import mlflow

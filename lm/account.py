@@ -76,7 +76,7 @@ class Account(BaseCallback):
             )
 
     def begin(self, meter: Meter) -> None:
-        """Register a call that begins.
+        """Note a call that begins.
 
         Raises:
             KeyboardInterrupt: if the account is closed: this is one of the threads that a stop left behind.
@@ -99,7 +99,7 @@ class Account(BaseCallback):
     def end(self, meter: Meter, took: Spent) -> None:
         """Count what a call took."""
         if took.estimated:
-            _tell_estimate(str(meter.lm.model))
+            _warn_estimate(str(meter.lm.model))
         with self._changed:
             self._calls.discard(meter)
             self.add(took, meter.number)
@@ -132,11 +132,11 @@ class Account(BaseCallback):
     def check_budget(self, policy: RunPolicy | None) -> None:
         """Raise an `OutOfBudgetError` if the budget is spent."""
         if policy is not None and (over := policy.over_budget(self.total)):
-            raise OutOfBudgetError(f"Stopped: {over}; run the same with more of it.")
+            raise OutOfBudgetError(f"Stopped: {over}; run the same with a larger budget.")
 
     def _check_open(self) -> None:
         if self._closed:
-            raise KeyboardInterrupt("what was asked for has ended")
+            raise KeyboardInterrupt("the account of this call is closed")
 
     def _with_parts(self) -> Spent:
         with self._changed:
@@ -173,6 +173,6 @@ _ended: dict[None, Spent] = {}  # what the last outermost account paid
 
 
 @lru_cache
-def _tell_estimate(model: str) -> None:
+def _warn_estimate(model: str) -> None:
     said = "The server of %s does not tell how many tokens its replies take: four bytes of text are counted as one."
     logger.warning(said, model)

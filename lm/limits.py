@@ -121,7 +121,7 @@ class RunPolicy(Limits):
         return None
 
     def unpriced(self, lm: Any, spent: Spent) -> str | None:
-        """Return why a budget in dollars has no effect: tokens of unknown price were paid for; None if it has one."""
+        """Return why a budget in dollars has no effect, as no price of the LM is known; None if it has one."""
         if self.max_cost is None or not is_served(lm) or spent.cost or not spent.tokens_out:
             return None
         if facts_of(str(lm.model)).get("output_cost_per_token") is not None:

@@ -22,9 +22,9 @@ from .scope import scope, scoped
 from .window import options_of, reply_tokens, window_of
 
 LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
-UNREADABLE = 2  # replies of an LM in the chat form, beyond those that could be read: then a schema asks for JSON
+UNREADABLE = 2  # unreadable replies in the chat form, less the readable ones, after which a schema asks for JSON
 
-_NAMES = {  # how servers name an option that they refuse; of the last two, only ours are left out
+_NAMES = {  # how servers name a refused option; of the last two, only our own values are left out
     "temperature": r"temperature|top_p",
     "stream": r"\bstream",
     "max_tokens": r"max_(\w+_)?tokens|the completion",
@@ -67,20 +67,20 @@ class RequestOptions:
         return "stream" not in self.without and not self.is_formless
 
     def of_request(self, is_stored: bool, is_streamed: bool) -> dict[str, Any]:
-        """Return the options of a request: those of the call without what the server refuses, and ours of its reply."""
+        """Return the options of a request: the call's without refused ones, and our own for the reply."""
         options = self.every
         sampling = {name: None for name in ("temperature", "top_p") if options.get(name) is not None}
         is_unbounded = not self.max_tokens and (is_stored or is_served(self._lm))
         had = {"temperature": sampling, "stream": is_stored or is_streamed, "max_tokens": is_unbounded}
         had["response_format"] = not options.get("response_format") and (is_stored or self.is_formless)
         self._sent = {name for name in had if had[name]} - self.without
-        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent
+        config = self.config | (sampling if "temperature" in self.without else {})  # None is not sent to the server
         config |= {"max_tokens": self.room} if "max_tokens" in self._sent else {}
         has_schema = "response_format" in self._sent and not is_stored
         return config | ({"response_format": ReplySchema(self._predict.signature)} if has_schema else {})
 
     def sample_anew(self, rollout: int, temperature: float) -> None:
-        """Ask for another reply: past the cache, and not in a stream, of which some tell less of a reply."""
+        """Ask for another reply: past the cache, and not in a stream, in which some servers say less about a reply."""
         self.config |= _taken({"rollout_id": rollout, "temperature": temperature}, self._lm)
         self.without.add("stream")
 
@@ -91,19 +91,19 @@ class RequestOptions:
 
     @property
     def is_formless(self) -> bool:
-        """Return whether a schema is sent, as the LM does not keep the chat form."""
+        """Return whether a schema is sent because the LM does not follow the chat form."""
         is_bad = isinstance(self._adapter, ChatAdapter) and is_served(self._lm) and _unread[self._whom] >= UNREADABLE
         return is_bad and "response_format" not in self.without
 
     def note_form(self, unread: int) -> None:
-        """Count a reply that could not be read, or take off one that could, if the LM was asked for the chat form."""
+        """Add 1 for an unreadable reply, subtract 1 for a readable one, if the LM was asked for the chat form."""
         if isinstance(self._adapter, ChatAdapter) and "response_format" not in self._sent:
             _unread[self._whom] += unread
             if self.is_formless:
-                _tell_no_form(self._whom[1])
+                _warn_no_form(self._whom[1])
 
     def is_refused(self, error: LMError) -> bool:
-        """Return whether the server refuses, by its name, an option of the last request; leave that out of others."""
+        """Return whether the server refuses an option of the last request by name; leave it out of later requests."""
         refuses = cause_of(error) == "refused" or error.status in (500, 501)
         named = {name for name in self._sent if refuses and re.search(_NAMES[name], error.message, re.IGNORECASE)}
         named &= {"max_tokens"} if overflows(error) else named  # such a message may repeat the whole request
@@ -111,24 +111,24 @@ class RequestOptions:
         if not is_replayed():
             ask_without(self._lm, *named)
         if "temperature" in named:
-            _tell_own_temperature(str(self._lm.model))
+            _warn_own_temperature(str(self._lm.model))
         return bool(named)
 
     @property
     def max_tokens(self) -> int | None:
-        """Return how many tokens the reply may have, if that is bounded."""
+        """Return the token limit of the reply; None if there is none."""
         return reply_tokens(self.every)
 
     @property
     def room(self) -> int:
-        """Return how many tokens a reply may have that nothing else bounds: an LM may keep writing until it is cut."""
+        """Return our token limit for a reply without another one: an LM may write without end."""
         facts = facts_of(str(self._lm.model))
         most = LARGEST_REASONED if facts.get("supports_reasoning") else LARGEST_REPLY
         return int(min(most, facts.get("max_output_tokens") or most, self.window // 4 or 1))
 
     @property
     def window(self) -> float:
-        """Return the tokens of a prompt and its reply; infinity if they are not known."""
+        """Return the LM's window in tokens; infinity if it is not known."""
         return window_of(self._lm) or inf
 
 
@@ -142,7 +142,7 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
     if lm is not None and not takes_temperature(str(lm.model)):
-        _tell_own_temperature(str(lm.model))
+        _warn_own_temperature(str(lm.model))
     with scoped({"lm": None if lm is None else lm.copy(**_taken(how, lm))}, sampling=how):
         yield
 
@@ -177,10 +177,10 @@ def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
 
 
 @lru_cache
-def _tell_no_form(model: str) -> None:
+def _warn_no_form(model: str) -> None:
     logger.warning("%s does not keep the form of replies: from now on, a schema asks it for JSON.", model)
 
 
 @lru_cache
-def _tell_own_temperature(model: str) -> None:
+def _warn_own_temperature(model: str) -> None:
     logger.warning("%s takes no temperature: it replies, and samples are drawn, at its own.", model)

@@ -246,7 +246,7 @@ def _object(sent: bytes) -> dict[str, Any] | None:
 
 
 def _status_within(said: dict[str, Any], has_choices: bool) -> int | None:
-    """Return the status of an error that came with status 200; None for a reply. Missing choices are an error."""
+    """Return the status of an error that came with status 200; None for a reply. Expected choices must be there."""
     error, choices = said.get("error"), said.get("choices")
     is_reply = isinstance(choices, list) and choices[:1] and isinstance(choices[0], dict)
     if not isinstance(error, dict) and said.get("object") != "error" and (is_reply or not has_choices):

@@ -60,7 +60,7 @@ class LMBill(Account):
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """When the block ends, also by an error, let no more calls begin, and wait for those on their way.
+        """Let no more calls begin once the block has ended, also by an error, and wait for those on their way.
 
         DSPy does not end the threads of an optimizer that is stopped: they would go on asking.
 

@@ -144,7 +144,7 @@ class _Stages:
         train = apart_from(train, plan.examples.dev)
         if plan.teacher == "annotations":
             train = annotated(train)
-        if self.saves:  # refuses at once what cannot be saved, or what nobody could load here
+        if self.saves:  # refuses at once what cannot be saved, and lets this process load it
             saved_name(type(members_of(self.program)[0]))
         bill = LMBill(plan.policy, self.file)
         with bill.open():

@@ -29,7 +29,7 @@ def fetch(address: str, target: str | Path) -> str:
     from huggingface_hub import HfApi
 
     repository, revision = parse(address)
-    with _telling(address):
+    with _one_line_errors(address):
         hub = HfApi()
         held = hub.model_info(repository, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in held.siblings or ()}
@@ -43,7 +43,7 @@ def fetch(address: str, target: str | Path) -> str:
 
 
 @contextmanager
-def _telling(address: str) -> Iterator[None]:
+def _one_line_errors(address: str) -> Iterator[None]:
     """Turn whatever the hub's client raises into one line."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""What was answered to a question: the one list of fields that predictions, records, pages, APIs and tables share."""
+"""The answer to a question: the one list of fields that predictions, records, pages, APIs and tables share."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from .basis import Basis, basis, held_among
 from .tree import ReasoningTree
 
 Abstain = Literal["off", "unsupported", "unsure"]
-"""Which answers are left out: none; those that no passage holds; those that are a guess."""
+"""Which answers are left out: none; those that no passage holds; guesses."""
 _LEFT_OUT = {("unsure", "guess"), ("unsupported", "guess"), ("unsupported", "memory")}
 _NO_LABEL = "NOT ENOUGH INFO"
 
 
 class Answered(BaseModel):
-    """A question's answer, how it came about and what it took: a new field here is told everywhere.
+    """A question's answer, how it came about and what it cost; a new field here appears everywhere.
 
     Attributes:
         answer: the short answer, the items of a list joined by "; "; empty if there is none.
-        answers: its items: several of style ``list`` alone; none without an answer.
-        others: what else fits a question of one answer, as the LM says.
-        nearest: what was left out because the passages do not tell it (`Abstain`); empty if nothing was.
+        answers: its items: several only in the style ``list``; none without an answer.
+        others: further answers that fit, according to the LM, if the question asks for one.
+        nearest: the answer that was left out because the passages do not tell it (`Abstain`); empty if none was.
         rests_on: what decides it (`questree.programs.basis`); None without an answer.
         final_content: the answer as a text with marks.
         references: what the marks cite: ``[n]`` is ``references[n-1]``.
-        tree: the reasoning; None if the program went wrong before it told any.
-        failure: why there is no answer; None if nothing went wrong.
+        tree: the reasoning; None if the program failed before there was any.
+        failure: why there is no answer; None if the program did not fail.
         seconds: wall time of the question.
     """
 
@@ -60,13 +60,13 @@ class Answered(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _with_items(cls, given: Any) -> Any:
-        """Add the one item of an answer that was kept before answers had items."""
+        """Add the one item to an answer that was stored before answers had items."""
         old = isinstance(given, dict) and given.get("answer") and given.get("answers") is None
         return {**given, "answers": [given["answer"]]} if old else given
 
     @classmethod
     def of(cls, prediction: dspy.Prediction) -> Answered:
-        """Return what a prediction says; what it lacks is as it is by default.
+        """Return the fields of a prediction; missing ones have their defaults.
 
         Raises:
             ValueError: if a field of the prediction is of another type.
@@ -107,9 +107,9 @@ def answer_items(text: str, titles: Collection[str] = ()) -> list[str]:
 
 
 def settle_answer(said: dspy.Prediction, answer_style: AnswerStyle, abstain: Abstain) -> None:
-    """Split an answer into its items, and leave out what ``abstain`` says; the text tells what else there is.
+    """Split an answer into its items, and leave out those that ``abstain`` names; the text adds other answers.
 
-    An item that no passage holds is told apart. The text of an answer that is left out keeps its sentences with marks.
+    The text lists the items that no passage holds. If the answer is left out, only sentences with marks remain.
     """
     whole, content = said.answer, said.final_content
     titles = {normalise(passage.title) for passage in said.tree.passages()}

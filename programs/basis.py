@@ -1,4 +1,4 @@
-"""How a step stands, and what an answer rests on: the same words in the terminal, in notebooks and on pages."""
+"""The state of a step, and what an answer rests on: the same words in the terminal, in notebooks and on pages."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ Basis = Literal["passages", "memory", "guess"]
 """What decides an answer (`basis`)."""
 
 NOT_TOLD = "The passages found do not tell this"
-"""How a question stands that has no answer although passages were found."""
+"""The words for a question that has no answer although passages were found."""
 
 Tone = Literal["good", "warn", "quiet"]
 
 
 class Standing(NamedTuple):
-    """How an answer stands.
+    """The state of an answer: whether passages support it.
 
     Attributes:
-        words: how it stands, in a few words.
-        tone: whether that is good.
+        words: the state in a few words.
+        tone: whether the state is good.
         steps: for each step behind the answer, whether a passage names its answer; empty if there are no such steps.
-        told: a sentence that says more.
+        told: a sentence with more detail.
     """
 
     words: str
@@ -53,7 +53,7 @@ class Standing(NamedTuple):
     told: str = ""
 
     def __str__(self) -> str:
-        """Return it as a sentence or two."""
+        """Return the state as a sentence or two."""
         return f"{self.words}. {self.told}".rstrip()
 
 
@@ -63,7 +63,7 @@ def is_judged(node: Node) -> bool:
 
 
 def node_kind(node: Node) -> str:
-    """Return how a node stands in one word: one of `SOURCES`; for a judged node, what was done with it."""
+    """Return the state of a node in one word: one of `SOURCES`; for a judged node, what was done with it."""
     if not is_judged(node):
         return node.source
     if node.blend or node.source == "query":
@@ -83,7 +83,7 @@ def tone_of(node: Node) -> Tone:
 
 
 def node_state(node: Node, tree: ReasoningTree | None = None) -> str:
-    """Return how a node stands, such as "found in Sweden", "recalled, confirmed by IKEA" or "not looked up".
+    """Return the state of a node, such as "found in Sweden", "recalled, confirmed by IKEA" or "not looked up".
 
     With its tree, the words also say what the LM recalled before a correction.
     """
@@ -94,7 +94,7 @@ def node_state(node: Node, tree: ReasoningTree | None = None) -> str:
 
 
 def _came_by(node: Node, tree: ReasoningTree | None) -> str:
-    """Return how a step came by its answer, and what the passages say of it."""
+    """Return where a step's answer comes from, and whether passages confirm it."""
     name = (node.passage.title or node.passage.id) + ", read before" * node.read_before if node.passage else ""
     read = f"{len(node.found)} passage{'s' * (len(node.found) != 1)} read"
     stands = bool(node.support and node.passage)
@@ -124,7 +124,7 @@ def steps_behind(tree: ReasoningTree) -> list[Node]:
 
 
 def held_among(tree: ReasoningTree, items: Sequence[str], references: Sequence[Passage]) -> list[str]:
-    """Return those items of an answer that a passage names which is cited, or supports a step."""
+    """Return the items of an answer that are named in a passage that is cited or supports a step."""
     read = [*references, *(node.passage for node in tree.nodes if node.support and node.passage)]
     texts = {f"{passage.title} {passage.text}" for passage in read}
     return [one for one in items if any(stands_in(text, one) for text in texts)]
@@ -153,7 +153,7 @@ def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage], items
 
 
 def is_closed(answer: str) -> bool:
-    """Return whether an answer stands in no passage word for word: a yes, a no, a label, or a paragraph."""
+    """Return whether no passage can hold an answer word for word: a yes, a no, a label, or a paragraph."""
     return len(answer.split()) > _PHRASE or answer.casefold().strip(" .") in _CLOSED
 
 
@@ -162,7 +162,7 @@ _CLOSED = {"yes", "no", "supports", "refutes", "not enough info"}
 
 
 def standing_of(prediction: Any) -> Standing:
-    """Return how the answer of a prediction stands."""
+    """Return the state of a prediction's answer."""
     tree, references, content = prediction.tree, prediction.references, prediction.final_content
     steps = steps_behind(tree)
     found = tuple(bool(node.support) for node in steps)

@@ -51,8 +51,8 @@ class BlendFilterSettings(MethodSettings):
             turns away passages that only lead to the answer. Yes-no questions skip this (appendix D), and so does the
             filter with judgements.
         question_first: whether the question stands first in a blended query, or last (paper).
-        samples: how many final answers are drawn; the most frequent one is the answer. A single one is drawn as the LM
-            does.
+        samples: how many final answers are drawn; the most frequent one is the answer. A single one is drawn with the
+            LM's own sampling.
         sampled_by: how several samples differ: by temperatures, or at temperature 1 by top_p (paper, "Sampling Times":
             0, 0.5 and 1 for its three samples), spread evenly from 0 to 1. A top_p of 0, which some servers refuse, is
             sent as temperature 0: both mean the likeliest token.
@@ -82,7 +82,7 @@ class BlendFilterSettings(MethodSettings):
     @field_validator("queries")
     @classmethod
     def _in_order(cls, queries: tuple[Query, ...]) -> tuple[Query, ...]:
-        """Return each query once, in the paper's order: the same set is the same setting."""
+        """Return each query once, in the paper's order, so that the same set is the same setting."""
         return tuple(query for query in get_args(Query) if query in queries)
 
 
@@ -102,11 +102,11 @@ class BlendFilter(Program):
     union of the rest. Calls that do not wait for each other run at the same time.
 
     By default one call reads the question's own passages. If they tell all that the answer needs, the call answers;
-    else it writes what both queries are made of, and a query that would say nothing new is left out. The passages of
+    else it writes the text of both queries, and a query that would add nothing is left out. The passages of
     all queries are judged together, each once and with a reason, and the LM is not told to forget what it knows. This
     takes four to six calls fewer than ``preset=paper``, and keeps more of the passages that only lead to the answer.
 
-    Where the paper leaves it open, or we differ: what a draft says that it does not know does not enter a query, and
+    Where the paper leaves it open, or we differ: a draft's words on what it does not know do not enter a query, and
     its answer enters once. Each missing fact is also searched by itself. If the filter keeps no passage, none are
     retrieved in their place, and the LM answers from what it knows. Of several samples the paper scores the best one,
     which only a scorer can know. Here the majority's answer is given, and the prediction holds all of them; the metrics
@@ -128,7 +128,7 @@ class BlendFilter(Program):
 
     @property
     def names_topic(self) -> bool:
-        """Return whether the filter is told a topic at all."""
+        """Return whether the filter is given a topic."""
         return self.settings.topic and not self.settings.judgements and self.settings.filter != "none"
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -177,7 +177,7 @@ class BlendFilter(Program):
         return {query: found[query] for query in queries}, None
 
     def draft(self, question: str, answer_style: AnswerStyle) -> tuple[dict[Query, Knowledge], CitedAnswer | None]:
-        """Return what each query of a draft finds, and its answer if no fact is missing; of several samples, none."""
+        """Return what each query of a draft finds, and its answer if no fact is missing and one sample is drawn."""
         queries, knowledge = self.settings.queries, self.find(question)
         found: dict[Query, Knowledge] = {"original": knowledge}
         for _ in range(self.settings.hops):
@@ -247,7 +247,7 @@ def add_queries(tree: ReasoningTree, blended: dict[Query, Knowledge]) -> list[li
 
 
 def mark_kept(tree: ReasoningTree, nodes: list[list[Node]], filtered: list[Filtered]) -> None:
-    """Mark which passages passed the filter: that of their query, or the one of all queries."""
+    """Mark the passages that passed the filter: their query's own filter, or the filter of all queries."""
     filters = filtered if len(filtered) == len(nodes) else filtered * len(nodes)
     for below, left in zip(nodes, filters, strict=True):
         kept = {passage.id for passage in left.kept}

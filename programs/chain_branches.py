@@ -22,13 +22,13 @@ _NAME = re.compile(r"(?<!\w)[A-Z0-9][\w'’-]*(?:[,:]? [A-Z0-9][\w'’-]*)*")
 
 @dataclass(frozen=True)
 class Feedback:
-    """What retrieval has to say about a node that needs help; it ends a round.
+    """Feedback from retrieval on a node that needs help; it ends a round.
 
     Attributes:
         node: the one that needs help.
-        help: "correct": a passage contradicts the node's answer. Of a node without an answer, "complete": a passage
-            has one; "remember": the LM remembers one, which may replace a guess, too; "revise": there is none, and the
-            chain has to go another way. "fork": the passages give another answer beside the node's.
+        help: "correct": a passage contradicts the node's answer. For a node without an answer, "complete": a passage
+            has one; "remember": the LM remembers one, which may also replace a guess; "revise": there is none, and the
+            rest of the chain is planned anew. "fork": the passages give another answer beside the node's.
         verdict: what the passages say.
     """
 
@@ -83,7 +83,7 @@ def add_successor(
         feedback: on the node.
         answer: the new answer; None if there still is none.
         round: of the new node.
-        evidence: what the passage holds of a long answer, which no passage holds word for word.
+        evidence: the part of a long answer that the passage holds; no passage holds all of it word for word.
     """
     old, verdict = feedback.node, feedback.verdict
     passage = verdict.passage or old.passage
@@ -111,10 +111,10 @@ def add_successor(
 
 
 def add_filled_in(tree: ReasoningTree, branch: list[Node], feedback: Feedback) -> list[Node]:
-    """Add the helped node, and the later ones with its new answer filled into their queries; return them.
+    """Add the helped node, and the later ones with the new answer in their queries; return them.
 
-    What was recalled for a query that has changed is dropped: it was the answer to another one. Where the plan wrote
-    that answer into a later query, the step's number takes its place, until the step is answered.
+    The recalled answer to a query that has changed is dropped: it answered another query. Where the plan wrote that
+    answer into a later query, the step's number takes its place, until the step is answered.
     """
     node, verdict, round = feedback.node, feedback.verdict, next_round(tree)
     later = nodes_after(tree, node, branch)
@@ -138,8 +138,8 @@ def add_filled_in(tree: ReasoningTree, branch: list[Node], feedback: Feedback) -
 def add_forks(tree: ReasoningTree, branch: list[Node], feedback: Feedback, room: int) -> list[list[Node]]:
     """Add a node beside the helped one for each other answer of the passages, and return their branches.
 
-    The rest of the chain grows under a node if it needs the answer, in at most ``room`` branches; where there is none,
-    the answer is not followed.
+    If later steps need the answer, the rest of the chain grows under its node, in at most ``room`` branches; further
+    answers are not followed.
     """
     node, grown = feedback.node, list[list[Node]]()
     later, number = nodes_after(tree, node, branch), len(tree.path_to(node))
@@ -184,8 +184,8 @@ def refilled(tree: ReasoningTree, node: Node) -> Node:
 def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
     """Return a query that is to stand under the parent, with the answers of the path to it.
 
-    Guesses that may be a name are filled in too: a search without any name finds nothing. For an earlier query without
-    such an answer, the query itself is written: it holds names, where a guess of many words only describes.
+    Guesses that may be a name are filled in too, as a search without any name finds nothing. If an earlier query has no
+    such answer, the query itself is written: it holds names, while a guess of many words only describes.
     """
     path = tree.path_to(parent)
     return fill_in(template, [_name(node) or unanswered(node.query) for node in path])
@@ -201,10 +201,10 @@ def _name(node: Node) -> str | None:
 
 
 def with_answer(tree: ReasoningTree, template: str, old: str | None, new: str | None) -> str:
-    """Return the query with the old answer, where it was written into it, replaced by the new one.
+    """Return the query with the new answer in the place of the old one.
 
-    The user's own names stay. Part of a number is no answer, nor is the number of a step (#2), nor a single word
-    without the capital that the answer has: "us" is not "US".
+    The user's own names stay. A part of a number is not replaced, nor the number of a step (#2), nor a single word
+    that lacks the capital of the answer: "us" is not "US".
     """
     names = names_to_keep(tree, old) if old else []
     if not old or not new or old in names:

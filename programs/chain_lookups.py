@@ -1,4 +1,4 @@
-"""What SearChain reads for a node of its chain: what it has read before, what the query finds, what a guess finds."""
+"""The passages that SearChain reads for a node: those read before, the query's, and those of a guess."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .tree import Node, ReasoningTree
 _ASKING = re.compile(
     r"wh(?:o|om|ose|at|ich|en|ere)|how|many|much|name|is|are|was|were|do|does|did|an|the|of|in|on|at|to|for|from|by|with"
     r"|and|[a-z]"
-)  # what says nothing of its subject
+)  # words that do not name the subject
 
 
 def lookups(tree: ReasoningTree, node: Node, search: Callable[[str], list[Passage]]) -> Iterator[list[Passage]]:
-    """Yield passages to check a node with; the next ones are for a node on which the ones before are silent.
+    """Yield groups of passages to check a node with; each is for the case that those before do not answer.
 
-    First come the passages that were read before and are about the query: where they answer, no search is made. Then
-    come the passages that the query finds; and for a guess, those that query and guess find together and that name it.
+    First come passages that were read before and are about the query: if they answer, no search is made. Then come
+    passages that the query finds; and for a guess, those that query and guess find together and that name the guess.
     """
     if known := read_before(tree, node.query):
         tree.update(node, read_before=True)
@@ -37,7 +37,7 @@ def lookups(tree: ReasoningTree, node: Node, search: Callable[[str], list[Passag
 
 
 def read_before(tree: ReasoningTree, query: str) -> list[Passage]:
-    """Return what earlier queries found whose title the query names, and whose text has its other words."""
+    """Return the passages of earlier queries whose title the query names, and whose text has its other words."""
     stems = _stems(query)
     return [
         passage
@@ -47,5 +47,5 @@ def read_before(tree: ReasoningTree, query: str) -> list[Passage]:
 
 
 def _stems(text: str) -> set[str]:
-    """Return the words of a text that say something, without the s of a plural."""
+    """Return the words of a text without question words and the like, and without the s of a plural."""
     return {word.removesuffix("s") for word in words_in(text) if not _ASKING.fullmatch(word)}

@@ -27,12 +27,12 @@ class Compared(NamedTuple):
 
     @property
     def ends(self) -> list[str]:
-        """Return the two dates of a span; of another value, the value."""
+        """Return the two dates of a span; for any other value, the value."""
         return _SPAN.split(self.value)
 
 
 class ValueComparison(NamedTuple):
-    """What a question compares, and what it asks for.
+    """The things that a question compares, and what it asks for.
 
     Attributes:
         asks: earliest or latest date, smallest or largest number, shortest or longest span of time, or "same".
@@ -55,7 +55,7 @@ def read_comparison(lines: Sequence[str]) -> ValueComparison | None:
 
 
 def settle(answer: str, comparison: ValueComparison) -> str:
-    """Return the answer, or the compared thing that the values point to, if the answer names another one of them."""
+    """Return the answer; if it names another compared thing than the values show, return the right one."""
     result = outcome(comparison)
     if result is None:
         return answer

@@ -23,7 +23,7 @@ class Lesson(BaseModel):
     """A training question that was answered well, and the demonstrations that it gave.
 
     Attributes:
-        inputs: of the program, as the question was asked; ``question`` is one of them.
+        inputs: of the program when it was asked; ``question`` is one of them.
         demonstrations: by predictor.
     """
 
@@ -41,7 +41,7 @@ class Lesson(BaseModel):
 
 
 class Composed(Program):
-    """A program made of others of one kind. It is asked as they are."""
+    """A program made of others of one kind. It is called as they are."""
 
     form: ClassVar[str]
     members: list[Program]
@@ -59,7 +59,7 @@ class Composed(Program):
         return self.members[0].name
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Raise an error: the members reason, and not the program that asks them."""
+        """Raise an error: only the members reason."""
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ class NearestDemonstrations(Composed):
     ) -> dspy.Prediction:
         """Answer as the member does, with the demonstrations of the nearest questions, the nearest last."""
         program = self.members[0].deepcopy()
-        # what is no text fails as it does in the member
+        # an input that is no text fails as it does in the member
         nearest = [self.lessons[index] for index in self.neighbours(question)] if isinstance(question, str) else []
         for name, predictor in program.named_predictors():
             demonstrations = [d for lesson in reversed(nearest) for d in lesson.demonstrations.get(name, [])]
@@ -107,8 +107,8 @@ class Majority(Composed):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Return the prediction of the first member that gave the winning answer, with that member's tree.
 
-        ``votes`` holds each member's answer. It is empty for a member that failed, as those do that are not done when
-        the question's time is over. An empty answer has no vote. The question fails if all members do.
+        ``votes`` holds each member's answer. It is empty for a member that failed, for example because the question's
+        time was over. An empty answer has no vote. The question fails if all members do.
         """
         predictions = [member(question=tree.question, answer_style=answer_style) for member in self.members]
         answered = [p for p in predictions if p.failure is None] or predictions

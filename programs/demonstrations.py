@@ -1,7 +1,7 @@
 """Which steps of a trace make good demonstrations.
 
 A trace is DSPy's: the calls of one question, in order. The module that made a call notes on the reply (`note`) what
-kind of step it was, and which passages it kept and which it turned away.
+kind of step it was, and which passages it kept and which it rejected.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 class Judgement(NamedTuple):
-    """What a step decided about some passages that its prompt showed: one of them is useful, or none is."""
+    """A step's decision on some passages of its prompt: one of them is useful, or none is."""
 
     passages: Sequence[Passage]
     kept: bool
 
 
 class Note(NamedTuple):
-    """What the module that made a call says of the step.
+    """Notes of the module that made a call, on the step.
 
     Attributes:
         kind: of the step, among those of its predictor; empty if there is only one.
@@ -72,13 +72,12 @@ def with_fields(reply: dspy.Prediction, fields: dict[str, Any]) -> dspy.Predicti
 
 
 def as_found(step: TraceStep, tree: ReasoningTree, example: Any = None) -> TraceStep:
-    """Return the step without those recalled answers of its plan that turned out to be wrong, or unsupported.
+    """Return the step without the recalled answers of its plan that turned out to be wrong or unsupported.
 
-    A plan that was corrected or completed later would teach to be sure where one is not, and SearChain lives on plans
-    that say what is not known. A plan is left as it is where nothing was looked up. A recalled answer stays if the
-    verdict supports it, if it is like what a passage gave in the end, or if the annotations have it. Any other answer
-    is replaced by the annotated one, which is then not sure, or is taken out. Later steps that need an answer that was
-    taken out lose theirs too.
+    A plan that was corrected or completed later would teach false certainty, and SearChain needs plans that say what is
+    not known. A plan stays as it is if nothing was looked up. A recalled answer stays if the verdict supports it, if it
+    resembles the final answer from a passage, or if the annotations have it. Any other answer is replaced by the
+    annotated one, marked as not sure, or is removed. Later steps that need a removed answer lose theirs too.
     """
     predictor, inputs, reply = step
     plans = {name: value for name, value in reply.items() if _is_plan(value)}
@@ -109,9 +108,9 @@ def _as_found(planned: Step | PlannedStep, tree: ReasoningTree, true: Mapping[st
 
 
 def _consistent(plan: Sequence[Step | PlannedStep], solved: int) -> list[Step | PlannedStep]:
-    """Return the plan without the answers that need an earlier one which is not recalled.
+    """Return the plan without the answers that depend on an earlier answer that is not recalled.
 
-    The mother of #1 is not recalled if #1 is not. The first step has the number after those that are solved.
+    The mother of #1 cannot be recalled if #1 is not. The first step's number follows those of the solved steps.
     """
     unknown, steps = set[int](), list[Step | PlannedStep]()
     for number, step in enumerate(plan, start=solved + 1):
@@ -128,7 +127,7 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
     """Return the steps to demonstrate; the steps of one predictor are ordered so that their kinds alternate.
 
     The first steps of a predictor that is called many times are then of different kinds. A step that contradicts the
-    example's gold passages is left out, even if the final answer was right; where none are known, nothing does.
+    example's gold passages, if these are known, is left out, even if the final answer was right.
     """
     sound = [
         step
@@ -142,9 +141,9 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
 
 
 def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:
-    """Return whether a gold passage was turned away, or passages were kept of which none is gold.
+    """Return whether a gold passage was rejected, or passages were kept of which none is gold.
 
-    Gold are the passages that recall is measured by: those with a gold title, if the task knows no gold passages.
+    Gold passages are those of the recall measure: those with a gold title, if the task knows no gold passages.
     """
     passages = tuple(getattr(example, "gold_passages", None) or ())
     gold = {*gold_names(passages, tuple(getattr(example, "gold_titles", None) or ()))}
@@ -154,7 +153,7 @@ def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:
 
 
 def _tells_wrong(step: TraceStep, example: Any) -> bool:
-    """Return whether a step that the prompt shows as found has another answer than the annotations."""
+    """Return whether a solved step in the prompt has another answer than the annotations."""
     true = {normalise(one.question): one.answer for one in resolved_steps(example)}
     shown = [one for value in step[1].values() if isinstance(value, list) for one in value]
     told = [(true.get(normalise(one.query)), one.answer) for one in shown if isinstance(one, Step | TracedStep)]

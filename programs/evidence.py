@@ -1,4 +1,4 @@
-"""The evidence pool of Tree of Reviews: what was accepted, how much of it is read, how it is ranked."""
+"""The evidence pool of Tree of Reviews: the accepted paths, how much of them is read, how they are ranked."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Evidence(BaseModel):
 def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
     """Return the evidence that the tree holds, best first.
 
-    The order is that of the retriever's ranking, level by level: a depth-first search meets the paths in this order,
-    whenever they were reviewed.
+    The order is that of the retriever's ranking, level by level, in which a depth-first search visits the paths. It
+    does not depend on when they were reviewed.
     """
     return [
         Evidence(
@@ -53,7 +53,7 @@ def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
 
 
 def united(pieces: Sequence[Evidence]) -> Evidence:
-    """Return what the paths of a list say together: each fact and each item once, marks numbered over all passages."""
+    """Merge the paths of a list question: each fact and each item once, marks numbered over all passages."""
     passages = distinct([piece.passages for piece in pieces])
     number, facts = numbers_of(passages), list[str]()
     for piece in pieces:
@@ -123,9 +123,9 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a text has, for any LM: four for three words, or one for four bytes if more.
+    """Count about how many tokens a text has, for any LM: four for three words, or one for four bytes if that is more.
 
-    A Chinese character has three bytes, and no spaces part its words.
+    Chinese has three bytes for a character, and no spaces between words.
     """
     return max(len(text.split()) * 4 // 3, len(text.encode(errors="replace")) // 4)
 

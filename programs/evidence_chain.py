@@ -43,12 +43,12 @@ class EvidenceChainSettings(ProgramSettings):
     @field_validator("abstain", mode="before")
     @classmethod
     def _of_old(cls, given: Any) -> Any:
-        """Read what it was before there were two ways to abstain: whether a guess is left out."""
+        """Read the former value of ``abstain``: whether a guess is left out."""
         return {True: "unsure", False: "off"}.get(given, given) if isinstance(given, bool) else given
 
 
 class EvidenceChain(Program):
-    """Reads what one search finds, searches on only for what is missing, and proves facts by quotes (our own, 2026).
+    """Reads what one search finds, searches only for missing facts, and proves facts by quotes (our own, 2026).
 
     The first search is made with the question: over linked retrieval it mostly brings the whole chain. One
     call lists the facts that lead to the answer, each with its passage and a quote, and asks for what is missing.
@@ -89,7 +89,7 @@ class EvidenceChain(Program):
                 missing = unlike(self.confirm(question, findings), [question, *queries])
                 confirmed = True
             found = run_parallel([partial(self.retrieve, query, self.settings.k_more) for query in missing])
-            known, turns = passages_of(facts), zip_longest(*found)  # a place that one does not need, another fills
+            known, turns = passages_of(facts), zip_longest(*found)  # a query may fill places that others leave free
             next_shown = without_copies(distinct([known, *(list(filter(None, turn)) for turn in turns)]))
             next_shown = next_shown[: len(known) + self.settings.k_more]
             for query, passages in zip(missing, found, strict=True):
@@ -98,7 +98,7 @@ class EvidenceChain(Program):
             queries = [*queries, *missing]
             if missing and not {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
                 shown, searches_left = next_shown, searches_left - 1
-            elif waits:  # for what no search brings: it answers with what it has read
+            elif waits:  # nothing new was found: it answers from what it has read
                 searches_left = 0
             else:
                 return self.conclude(tree, answer_style, findings, shown)
@@ -123,7 +123,7 @@ class EvidenceChain(Program):
         sentences = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in findings.facts if not fact.proven]
         answer = as_answer(findings.answer, references)
-        left_out = answer_style == "list" and self.settings.abstain == "unsupported"  # what is a guess, item by item
+        left_out = answer_style == "list" and self.settings.abstain == "unsupported"  # guesses, item by item
         introduction = "So the answer is" if findings.sure or left_out else "A guess"
         conclusion = [f"{introduction}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         cut = [f"{findings.unread} further facts of the reply were not read."] if findings.unread else []
@@ -161,7 +161,7 @@ def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact], answe
 
 
 def _news(fact: ReadFact, tree: ReasoningTree) -> str:
-    """Return the names, numbers and dates of a fact that no earlier fact nor the question has; else the fact."""
+    """Return the names, numbers and dates of a fact that are not in earlier facts or the question; else the fact."""
     before = "; ".join([tree.question, *(node.answer or "" for node in tree.nodes)])
     terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
     return ", ".join(term for term in terms if not all_stand_in(before, term)) or fact.fact

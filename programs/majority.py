@@ -28,7 +28,7 @@ T = TypeVar("T")
 def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
     """Draw several samples at the same time; a single one is drawn at the LM's own temperature.
 
-    Each draw has a temperature and a rollout of its own, or the client's cache would give all of them one reply.
+    Each draw has its own temperature and rollout, or the client's cache would give all of them the same reply.
 
     Returns:
         What was drawn, without the samples whose replies could not be used: only the others vote.
@@ -91,9 +91,9 @@ def most_votes(answers: Sequence[str], style: AnswerStyle) -> int:
 
 
 def vote(answer: str, style: AnswerStyle) -> str:
-    """Return what an answer votes for: its verdict, label or set of items where the style asks for one, else its form.
+    """Return the value that an answer votes for: a verdict, label or set of items in such styles, else its normal form.
 
-    It is empty, and no vote, if the answer says nothing, or that there is no answer.
+    It is empty, and no vote, if the answer is empty or says that there is none.
     """
     if style == "yes-no" and (verdict := read_yes_no(answer or "")):
         return verdict

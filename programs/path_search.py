@@ -47,12 +47,12 @@ class ReviewingSettings(MethodSettings):
 
     Attributes:
         expansion: where the query of a search comes from (section 3.4): the review itself (direct), the review
-            after some thoughts (cot), a missing paragraph that the LM writes from memory in a call of its own (mpc),
+            after some thoughts (cot), a missing paragraph that the LM writes from memory in a separate call (mpc),
             or a review that first lists the facts, and writes both query and missing paragraph (review).
         fusion: what the final answer is read from (section 3.3): what the accepted paths assert (analysis),
             their paragraphs (paragraph), or both (evidence).
         relevance_pruning: if off, the search continues from irrelevant paths as well.
-        evidence_tokens: how much evidence the final answer is read from, in tokens, about.
+        evidence_tokens: about how many tokens of evidence the final answer is read from.
         max_passages: how many paragraphs a prediction gives.
     """
 
@@ -95,7 +95,7 @@ class Reviewing(Program):
         return text_or_none(reply.information)
 
     def retrieve_with(self, query: str, guess: str | None, k: int) -> list[Passage]:
-        """Return what a query finds together with a guess of what it would find, if there is one."""
+        """Return what a query finds, together with the guess of the missing paragraph if there is one."""
         return self.retrieve(f"{query} {guess}" if guess else query, k)
 
     def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -103,8 +103,8 @@ class Reviewing(Program):
 
         If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
         paragraphs the LM answers alone. With our review, rejected paragraphs are read as well: those on topic, or
-        all where there are no others. Of a single piece whose facts keep a mark, the answer is told without a call, if
-        it is no long one; of a list, what all pieces say together.
+        all if there are no others. No call is needed for a short answer from one piece whose facts keep a mark, or for
+        a list, whose pieces are united.
         """
         settings, ours = self.settings, self.settings.expansion == "review"
         pool = evidence_pool(tree)
@@ -212,7 +212,7 @@ class PathSearch:
         return Visit(outcome, action, None if found else "nothing retrieved", query, found)
 
     def stop(self, node: Node) -> Ended | None:
-        """Return why nothing is searched for from this node; None if something is."""
+        """Return why no search starts from this node; None if one does."""
         return "full depth" if node.round == len(self.widths) else None
 
     def record(self, node: Node, visit: Visit) -> Node:
@@ -236,7 +236,7 @@ class PathSearch:
         return [child for child in children if child.ended is None]
 
     def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:
-        """Return what tells why a paragraph opens no path under the parent (section 3.4, repetitive pruning)."""
+        """Return a function that says why a paragraph opens no path here (section 3.4, repetitive pruning)."""
         known = {passage.id for passage in self.known(parent)} if self.repetitive_pruning else set()
         return lambda passage: "repeated" if passage.id in known else None
 

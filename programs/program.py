@@ -1,4 +1,4 @@
-"""What every question-answering program shares: its inputs, its prediction, and how it fails."""
+"""The base of every question-answering program: its inputs, its prediction, and how it fails."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from .tree_views import prediction_in_notebook, program_in_notebook
 
 T = TypeVar("T")
 
-MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have no spaces, and some texts no words
+MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have no spaces, and some texts have no words
 
 
 class ProgramSettings(BaseModel):
-    """The setting of every program; those of a program add its own.
+    """The setting of every program; each program adds its own.
 
     Attributes:
         abstain: which answers are left out: "unsupported": those that no passage holds, of a list item by item;
@@ -63,7 +63,7 @@ class MethodSettings(ProgramSettings):
 
     PAPER: ClassVar[dict[str, Any]] = {}
     IDLE: ClassVar[dict[str, tuple[str, Any]]] = {}
-    """Settings without effect where another one has this value; an ablation over them would have equal rows."""
+    """Settings that have no effect if another one has this value; an ablation over them would have equal rows."""
 
     preset: Literal["best", "paper"] = "best"
 
@@ -86,9 +86,9 @@ class Program(dspy.Module):
     name: ClassVar[str]
     Settings: ClassVar[type[BaseModel]] = ProgramSettings
     searches: ClassVar[bool] = True
-    """Whether it takes a retriever. A program that takes none drops the one that it is given."""
+    """Whether it uses a retriever. A program that uses none drops the one that it is given."""
     default_optimizer: ClassVar[str] = "bootstrap-random-search"
-    """What it is compiled with, unless another optimizer is named."""
+    """The optimizer that compiles it, unless another one is named."""
     reader: Any = None
     duplicates: Any = None
     """Parts of some programs, see SearChain; all copies share them."""
@@ -127,8 +127,8 @@ class Program(dspy.Module):
             question: in the user's words; field markers in it are neutralised.
             answer_style: the form of the answer.
             watch: is called with the tree each time it changes.
-            history: what was asked and answered before, in order. One more call makes the question complete in itself
-                then: ``tree.question`` is what was answered.
+            history: earlier questions and answers, in order. One more call then makes the question complete in itself:
+                ``tree.question`` is the question that was answered.
 
         Returns:
             ``dspy.Prediction(answer, answers, others, nearest, rests_on, final_content, references, passages, seen,
@@ -152,34 +152,34 @@ class Program(dspy.Module):
             try:
                 _check_question(question, tree.question, answer_style)
                 if history:
-                    from .modules.follow_ups import restated  # most questions need none of it
+                    from .modules.follow_ups import restated  # imported here, as most questions do not need it
 
                     tree.question = neutralise(restated(tree.question, history)).strip()
-                if self.lacks_retriever:  # before the LM is asked for what would then be searched
+                if self.lacks_retriever:  # checked before the LM is asked for a query
                     raise self._without_retriever()
                 with asking(tree.question):
                     prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
                 if not scope().counts_failures and self._cannot_ask(error.failure, kept.spent):
-                    raise CannotAskError(error) from None  # a hundred lines of DSPy's; `__context__` has them
+                    raise CannotAskError(error) from None  # hides DSPy's hundred lines, which `__context__` has
                 found = distinct([ranked([], kept.found), tree.passages()])
                 prediction = answered(tree, "", "", [], passages=found)
                 prediction.failure = error.failure
             tree.watched_by(None)
-        if "answers" not in prediction:  # else the program asked another one
+        if "answers" not in prediction:  # otherwise another program that it asked has settled it
             settle_answer(prediction, answer_style, getattr(self.settings, "abstain", "off"))
         prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
         prediction.spent, prediction.dropped = kept.spent, kept.dropped
         prediction.seconds = time.perf_counter() - began
         answer = prediction.answer
         del prediction["answer"]
-        prediction.answer = answer  # now the last field, which is what `dspy.majority` counts
+        prediction.answer = answer  # now the last field, which `dspy.majority` counts
         return prediction
 
     @property
     def lacks_retriever(self) -> bool:
-        """Return whether it takes a retriever, searches with these settings, and was given none."""
+        """Return whether it needs a retriever with these settings, and has none."""
         if self.retriever is not None or not self.searches or not getattr(self.settings, "retrieval", True):
             return False
         return "retriever" in signature(type(self).__init__).parameters
@@ -200,7 +200,7 @@ class Program(dspy.Module):
         retriever = self.retriever
         if retriever is None:
             raise self._without_retriever()
-        if not query.strip():  # the LM wrote none: a search for nothing finds nothing
+        if not query.strip():  # the LM wrote no query, so nothing is found
             return []
         if is_told():
             tell(Searching(query=query))
@@ -212,17 +212,17 @@ class Program(dspy.Module):
         heard: Callable[..., list[Passage]] = _Search(search) if other_callbacks() else search
         given = {"query": query, "k": k}
         found: list[Passage] = step("search", retriever.name, given, list[Passage], partial(heard, **given))
-        next_place()  # samples of the simulated LM are drawn by their places, and these are counted so
+        next_place()  # keeps the places of later steps, by which the simulated LM draws samples
         return found
 
     def from_retriever(self, what: str, task: Callable[[], T], *, remote: bool) -> T:
-        """Return what a task of the retriever gives; if it fails, or the question's time is over, the question fails.
+        """Return the result of a retriever's task; if it fails, or the question's time is over, the question fails.
 
         Args:
             what: names the task in the message of a failure.
             task: a search, or a comparison of texts.
-            remote: whether a server does it. A task in this process is not abandoned: it ends, and its thread would
-                keep the cores busy.
+            remote: whether a server does it. A task in this process is always waited for, since its thread would go on
+                using the cores.
         """
         check_deadline(what)
         try:
@@ -235,12 +235,12 @@ class Program(dspy.Module):
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
 
     def compare(self, by: str, inputs: dict[str, Any], returns: Any, task: Callable[[], Any], *, remote: bool) -> Any:
-        """Return what a comparison of texts gives. It is a step of the question; if it fails, the question fails.
+        """Return the result of a comparison of texts. It is a step of the question; if it fails, the question fails.
 
         Args:
-            by: names who compares.
-            inputs: what is compared, for the record of the step.
-            returns: the type of what the comparison gives.
+            by: the name of what compares.
+            inputs: the texts to compare, for the record of the step.
+            returns: the type of the result.
             task: the comparison.
             remote: whether a server does it.
         """
@@ -251,7 +251,7 @@ class Program(dspy.Module):
         return CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
 
     def _add_where(self, error: CallFailedError) -> None:
-        """Add to a failure which program it was, which step and which predictor."""
+        """Add the program, the step and the predictor to a failure."""
         predict = error.predict
         if predict is None:
             error.add_where(program=self.name, step=raised_in(error))
@@ -261,17 +261,17 @@ class Program(dspy.Module):
         error.add_where(program=self.name, step=step, predictor=predictor)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
-        """Return the predictors with their names, as DSPy does, but without a look at each LM call of the history."""
+        """Return the predictors with their names, as DSPy does, but without walking through the history of LM calls."""
         return [*super(Program, copy.copy(self)).named_parameters()]  # a copy has no history
 
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
-        """Load a state as DSPy does, and keep the names of the signatures, which it forgets."""
+        """Load a state as DSPy does, and keep the names of the signatures, which DSPy drops."""
         names = signature_names(self)
         super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
         restore_names(self, names)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
-        """Return a copy with demonstrations of its own. Teleprompters copy programs often; no index or LM is copied."""
+        """Return a copy with its own demonstrations. Teleprompters copy programs often; no index or LM is copied."""
         for shared in (self.retriever, self.reader, self.duplicates, *(one.lm for one in self.predictors())):
             if shared is not None and not isinstance(shared, dspy.Module):
                 memo[id(shared)] = shared
@@ -316,17 +316,17 @@ class _Answer(dspy.Prediction):
     _repr_html_ = prediction_in_notebook
 
     def __str__(self) -> str:
-        """Return the answer, the text, what it cites and how it stands."""
+        """Return the answer, its state, the text and its references."""
         cited = [f"[{number}] {passage.cited()}" for number, passage in enumerate(self.references, start=1)]
         answer = self.answer or (f"no answer ({self.failure})" if self.failure else "")
         return "\n".join(filter(None, [answer, self.final_content, *cited, str(standing_of(self))]))
 
 
 def checked_program(given: Any) -> Program:
-    """Return what was given if it is a program.
+    """Return the given value if it is a program.
 
     Raises:
-        QuestreeError: if it is none, such as its name.
+        QuestreeError: if it is none, but a name for example.
     """
     if not isinstance(given, Program):
         raise QuestreeError(f"{given!r:.60} is no program; questree.program('searchain') makes one of a name.")
@@ -340,10 +340,10 @@ def answered(
 
     Args:
         tree: the reasoning.
-        answer: as the LM gave it. Marks are taken out: they would count other passages than ``references``. One that
+        answer: as the LM gave it. Marks are removed, as their numbers would not be those of ``references``. One that
             says that there is no answer, such as null, becomes empty.
-        final_content: marks that point to no reference are taken out. Without an answer, one that says no more than
-            that there is none becomes empty.
+        final_content: marks that point to no reference are removed. Without an answer, one that only says that there
+            is none becomes empty.
         references: mark ``[n]`` is ``references[n-1]``.
         sure: False if the LM says that it guesses: the answer then rests on a guess, whatever is cited.
         fields: others of the prediction; ``passages`` are all of the tree if they are not given.
@@ -364,7 +364,7 @@ def answered(
 
 
 def as_answer(text: str | None, references: list[Passage]) -> str:
-    """Return what an LM gave as its answer without marks; empty if it says that there is none."""
+    """Return an LM's answer without marks; empty if it says that there is none."""
     answer = without_loose_marks(str(text or ""), 0).strip()
     titles = {normalise(passage.title.split(" (")[0]) for passage in references} - {""}
     return answer if normalise(answer) in titles else text_or_none(answer) or ""  # a film may be called Unknown
@@ -387,14 +387,14 @@ def signature_names(program: dspy.Module) -> dict[str, str]:
 
 
 def restore_names(program: dspy.Module, names: Mapping[str, str]) -> None:
-    """Give signatures their names back, which DSPy forgets when it changes one; failures and capsules show them."""
+    """Restore the signatures' names, which DSPy drops when it changes one; failures and capsules show them."""
     for name, predictor in program.named_predictors():
         predictor.signature.__name__ = names[name]
 
 
 def _check_question(given: Any, question: str, answer_style: str) -> None:
     words, characters, styles = len(question.split()), len(question), get_args(AnswerStyle)
-    faults = {  # a server may hand on anything: MLflow's chat task gives a list of messages
+    faults = {  # a server may pass on any value: MLflow's chat task gives a list of messages
         f"the question is of the type {type(given).__name__}; give a text": not isinstance(given, str),
         "the question is empty; ask something": not question,
         f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read": words > MAX_QUESTION_WORDS,

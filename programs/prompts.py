@@ -17,13 +17,13 @@ from .program import Program
 
 @dataclass(frozen=True)
 class RenderedPrompt:
-    """What one predictor sends, with the names of its inputs where their values go.
+    """The prompt of one predictor, with the names of its inputs in the place of their values.
 
     Attributes:
         predictor: its name in the program, such as ``chain_of_query.plan``.
         signature: the name of its signature.
         messages: role and text, in order: the instructions, each demonstration's question and reply, and the request.
-        instructions: as they are sent where no demonstration shows the form of a reply.
+        instructions: as they are sent if no demonstration shows the form of a reply.
         demonstrations: how many there are.
     """
 
@@ -40,7 +40,7 @@ class RenderedPrompt:
 
     @property
     def tokens(self) -> int:
-        """Return about how many tokens it has; no tokenizer counts more, see `questree.lm.window.most_tokens`."""
+        """Return an upper bound of its tokens, see `questree.lm.window.most_tokens`."""
         return sum(most_tokens(text) for _, text in self.messages)
 
 
@@ -55,7 +55,7 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
     demonstrations = shown_demonstrations(predictor, adapter)
-    with dspy.context(callbacks=[]):  # nobody asks an LM here: MLflow's autologging would make a trace of it
+    with dspy.context(callbacks=[]):  # without callbacks: no LM is asked, but MLflow's autologging would make a trace
         messages = adapter.format(signature, demonstrations, inputs)
     pairs = tuple((message["role"], str(message["content"])) for message in messages)
     instructions = adapter.format_system_message(signature)
@@ -63,16 +63,16 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
 
 
 def differences(before: list[RenderedPrompt], after: list[RenderedPrompt]) -> dict[str, str]:
-    """Return what differs between the prompts of two programs, as a unified diff for each predictor that differs.
+    """Return a unified diff of two programs' prompts for each predictor that differs.
 
-    Each sentence of the instructions is a line of it, however they are wrapped.
+    Each sentence of the instructions is a line of the diff, however they are wrapped.
     """
     texts = [{prompt.predictor: prompt.text for prompt in prompts} for prompts in (before, after)]
     diffs = {}
     for name in dict.fromkeys([*texts[0], *texts[1]]):
         pair = [text.get(name, "") for text in texts]
         if pair[0] != pair[1]:
-            diffs[name] = _diff(name, *map(_by_sentence, pair)) or _diff(name, *pair)  # where only the wrapping differs
+            diffs[name] = _diff(name, *map(_by_sentence, pair)) or _diff(name, *pair)  # if only the wrapping differs
     return diffs
 
 

@@ -12,7 +12,7 @@ from ..retrieval import Passage
 
 _COPY = 0.8
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?(?:†[^\]】]*)?")
-_LISTED = re.compile(  # "Sources:" and a line for each, at the end of a content
+_LISTED = re.compile(  # "Sources:" and a line for each, at the end of a text
     r"\n\W{0,5}(?:sources?|references?|citations?|passages?)\W{0,5}(?:\n\W{0,5}(?:passage )?\d{1,3}[\]】].*)+\s*\Z",
     re.IGNORECASE,
 )
@@ -29,7 +29,7 @@ def passages_of(steps: Iterable[Any]) -> list[Passage]:
 
 
 def without_copies(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages without those that repeat a better one: its text, or almost its words under its title."""
+    """Return the passages without copies of a better one: the same text, or its title with almost the same words."""
     originals: list[Passage] = []
     for passage in passages:
         copied = (passage.title == other.title and f1(passage.text, [other.text]) > _COPY for other in originals)
@@ -67,10 +67,10 @@ Belongs = Callable[[str, Passage], bool]
 
 
 def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> tuple[str, list[Passage]]:
-    """Return content and references without loose ends and without false marks.
+    """Return content and references without marks that point nowhere or are false.
 
-    A mark that points nowhere, or to a passage that does not support its fragment, is removed; a reference that
-    nothing marks is dropped, and what is left is renumbered without a gap, in the order in which they are marked.
+    A mark that points nowhere, or to a passage that does not support its fragment, is removed. A reference without a
+    mark is dropped. The others are numbered anew, in the order of their first marks.
     ``[1, 2]`` is read as ``[1][2]``, and so are ``[1-2]``, ``[1 and 2]``, ``[Passages 1, 2]`` and ``【1】【2】``.
     A list of sources at the end is left out.
 
@@ -92,7 +92,7 @@ def without_loose_marks(content: str, count: int) -> str:
 
 
 def kept_all_marks(content: str, settled: str) -> bool:
-    """Return whether a content lost no mark when it was settled."""
+    """Return whether settling removed no mark from a content."""
     return len(marked_in(content)) == len(marked_in(settled))
 
 
@@ -107,7 +107,7 @@ def supported_by(question: str) -> Belongs:
 
 
 def renumbered(content: str, numbers: dict[int, int]) -> str:
-    """Return the content, each mark with its new number; one without a number is removed, and the space before it."""
+    """Return the content with the new number of each mark; a mark without one is removed, with the space before it."""
 
     def rewrite(found: re.Match[str]) -> str:
         marks = "".join(f"[{numbers[number]}]" for number in _numbers(found) if number in numbers)
@@ -119,6 +119,6 @@ def renumbered(content: str, numbers: dict[int, int]) -> str:
 
 def _numbers(found: re.Match[str]) -> list[int]:
     """Return the numbers of a mark, in order; 1-3 are three."""
-    # of digits without end, which an LM may write, nine are as high a number
+    # an LM may write digits without end; the first nine are enough
     ranges = [(int(first[:9]), int((last or first)[:9])) for first, last in _RANGE.findall(found[1])]
     return [number for first, last in ranges for number in range(first, last + 1)]

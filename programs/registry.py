@@ -101,7 +101,7 @@ def allow(name: str, settings: Mapping[str, Any]) -> None:
     Only names that a user typed may be given here: a name in a file must not run anybody's code.
 
     Raises:
-        QuestreeError: one cannot be imported, or is no program.
+        QuestreeError: if one cannot be imported, or is no program.
     """
     REGISTRY.allow(name)
     inner = settings.get("of")
@@ -113,10 +113,10 @@ def allow(name: str, settings: Mapping[str, Any]) -> None:
 def saved_name(kind: type[Program]) -> str:
     """Return the name under which a program is saved; from now on this process can load it by that name.
 
-    A program of a script or notebook can be loaded there alone; a warning says so, the first time.
+    A program of a script or notebook can be loaded only there; a warning says so, the first time.
 
     Raises:
-        QuestreeError: it cannot be found by a name, as it stands inside a function.
+        QuestreeError: if it is defined inside a function, so that no name leads to it.
     """
     if name := REGISTRY.name_of(kind):
         return name
@@ -150,7 +150,7 @@ def variants(
 ) -> dict[str, dict[str, Any]]:
     """Return settings to compare, each by a label such as ``expansion=cot``.
 
-    The value that the program has anyway, mostly the default, comes first, if it is among them.
+    The program's present value, mostly the default, comes first, if it is among them.
 
     Args:
         over: settings to vary; for several, every combination. ``preset`` alone also varies, one at a time, each
@@ -190,7 +190,7 @@ def variants(
 
 
 def _idle_by(settings: Any, setting: str) -> str | None:
-    """Return the other setting whose value leaves this one without effect; None if it has one."""
+    """Return the other setting whose value makes this one ineffective; None if there is none."""
     other, value = getattr(settings, "IDLE", {}).get(setting, (None, None))
     return other if other and getattr(settings, other) == value else None
 

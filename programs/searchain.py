@@ -10,7 +10,7 @@ feedback and stops at the same time, but:
 - If the LM leaves a query unsolved after feedback on it, the chain goes on after it. The client repeats its feedback
   until no round is left, although by algorithm 1 the query has been processed.
 - An answer that says that there is none ("Unknown") leaves its query unsolved; the client checks it.
-- An empty span is no evidence. For a short answer the client takes it for agreement, which comes to the same; a long
+- An empty span is no evidence. For a short answer the client takes it for agreement, with the same result; a long
   answer is compared with the passage even then.
 - A span is compared with the answer. The client looks for it in the whole line "[Answer 2]: …", so "2" is there.
 - A query without an answer is unsolved. The client gives it the next answer in the reply.
@@ -71,7 +71,7 @@ from .tree import Node, ReasoningTree
 _OUTCOME = ["answer", "fuller", "source", "sure", "support", "stance", "found", "passage", "span", "single_source"]
 
 Check = Callable[[str, str | None, list[Passage]], Verdict]
-"""What passages say of a query and the answer that was recalled for it, if any."""
+"""A function that checks a query, and its recalled answer if any, against passages."""
 
 
 class SearChainSettings(MethodSettings):
@@ -81,7 +81,7 @@ class SearChainSettings(MethodSettings):
         max_rounds: r_max, how many chains the LM is asked for.
         k: how many passages are looked at for each query (paper: 1); of style list twice as many, except where
             continuation=ask.
-        check: what compares passages and answers, where no trained reader is given: one call to the LM that sees the
+        check: what compares passages and answers, if no trained reader is given: one call to the LM that sees the
             recalled answer (verdict), or the LM as a reader that does not see it (reader; the paper's, with a DPR
             reader).
         continuation: how the chain goes on after a correction or completion. "fill": what was found becomes the
@@ -96,8 +96,8 @@ class SearChainSettings(MethodSettings):
             recalled. A passage that repeats the question word for word, as planted ones do, does not count (paper: 0,
             any passage overrules it).
         max_branches: how many branches a chain has at most where a passage gives several answers to a step, and later
-            steps need them; answers beyond are told, and not followed. With continuation=ask there is one branch.
-        skip_repeats: whether a query that was processed before is passed over.
+            steps need them; further answers are named, and not followed. With continuation=ask there is one branch.
+        skip_repeats: whether a query that was processed before is skipped.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
         verification: off, a passage never overrules an answer that the LM is sure of.
         completion: off, what the LM does not know stays unsolved, and what it only guesses stays a guess.
@@ -148,7 +148,7 @@ class SearChain(Program):
       for, what is planned is still looked up.
     - One call checks a node over k passages with its recalled answer in view, where the paper has a reader that sees
       one passage and no answer: variants of a name are then no contradiction.
-    - A guess on which the passages are silent is searched for once more, with the query, before it stands.
+    - If the passages do not confirm or contradict a guess, it is searched for once more, together with the query.
     - Where the passages give several answers to a step, each has its node, and the chain goes on from each of them.
       Where several passages give one each, the next ones are looked at, too.
 
@@ -167,7 +167,7 @@ class SearChain(Program):
         retriever: finds passages for each query; may be None where ``settings.retrieval`` is off.
         reader: a trained reader that checks answers in the place of the LM.
         settings: see `SearChainSettings`.
-        duplicates: tells whether a query repeats an earlier one; by its words where None.
+        duplicates: tells whether a query repeats an earlier one; queries are compared by their words where None.
     """
 
     name: ClassVar[str] = "searchain"
@@ -205,14 +205,14 @@ class SearChain(Program):
         generate = self.revise if settings.fills_in else self.continue_chain
         plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
         branches, ends, chains = [add_branch(tree, None, plan, fills_in=settings.fills_in)], list[Node](), 1
-        for branch in branches:  # which grow in number on the way
+        for branch in branches:  # the list grows in the loop
             while settings.retrieval and (feedback := self.traverse(tree, branch, check, k)):
                 before = branch
                 if settings.fills_in and feedback.help != "revise":
                     branch = before if feedback.help == "fork" else add_filled_in(tree, branch, feedback)
                 elif chains < settings.max_rounds:
                     branch, chains = generate(tree, branch, feedback, answer_style), chains + 1
-                elif not settings.fills_in:  # else what is planned is still looked up
+                elif not settings.fills_in:  # otherwise the rest of the plan is still looked up
                     break
                 if settings.fills_in:
                     room = settings.max_branches - sum(len(other) > 1 for other in branches)
@@ -258,9 +258,9 @@ class SearChain(Program):
     def revise(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
     ) -> list[Node]:
-        """Return the branch of the LM's plan for another way; if the LM has none, the branch ends with the node.
+        """Return the branch of the LM's new plan from the node on; if it has none, the branch ends with the node.
 
-        A new plan may repeat a step that is sure: its answer stands.
+        A new plan may repeat a step that is sure: that step keeps its answer.
         """
         node, parent = feedback.node, tree.parent(feedback.node)
         solved = tree.path_to(parent)
@@ -354,7 +354,7 @@ class SearChain(Program):
             if check and (verdict := check(node.query, node.answer, found)).stance != "silent":
                 break
         last = verdict
-        while check and last.is_of_several_passages:  # then more may give one
+        while check and last.is_of_several_passages:  # then more passages may give one
             found = distinct([passages, self.find(node.query, len(passages) + k)])[len(passages) :]
             passages, last = passages + found, check(node.query, None, found)
             verdict = verdict.united(last)
@@ -363,14 +363,14 @@ class SearChain(Program):
         return tree.update(node, passage=passage, stance=verdict.stance, span=verdict.span), verdict
 
     def find(self, query: str, k: int) -> list[Passage]:
-        """Return k passages of a query; by default, the next best ones take the places of copies."""
+        """Return k passages of a query; by default, copies are replaced by the next best ones."""
         passages = self.retrieve(query, k)
         if not self.settings.fills_in or without_copies(passages) == passages:
             return passages
         return without_copies(self.retrieve(query, 2 * k))[:k]
 
     def checked_by(self, question: str, answer_style: AnswerStyle) -> Check:
-        """Return what checks the answers: the reader, or the LM, which is asked for each verdict once (section 3.2)."""
+        """Return the check of answers: by the reader, or by the LM, asked once for each verdict (section 3.2)."""
         if self.reader is not None:
             from .modules.reader import SpanCheck
 

@@ -1,6 +1,6 @@
 """The state of a program's predictors as JSON: their prompts, their demonstrations, how they sample.
 
-A state may come from anyone. Nothing else is let through: an address, a header or another model would send the
+A state may come from anyone, so nothing else is accepted: an address, a header or another model could send the
 user's key and questions to a stranger.
 """
 
@@ -22,8 +22,8 @@ from .composed import Composed, Demonstrations, Lesson, Majority, NearestDemonst
 from .program import Program
 
 _EMPTY: dict[str, Any] = {"lm": None, "traces": [], "train": []}
-"""Parts of DSPy's state that stay empty: an LM has an address, and what the other two hold is read by nobody."""
-_MARK = "<CUSTOM-TYPE-"  # a text between two of these marks enters a prompt as what it describes
+"""Parts of DSPy's state that stay empty: an LM has an address, and nothing reads the other two."""
+_MARK = "<CUSTOM-TYPE-"  # DSPy replaces a text between two of these marks by the image or file that it describes
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ Form = Literal["single", "majority", "nearest"]
 
 
 class CompiledState(_Saved):
-    """All that tells a compiled program from the one that the code makes.
+    """All that a compiled program has in addition to its code.
 
     Attributes:
         form: how its members are joined.
@@ -104,7 +104,7 @@ class CompiledState(_Saved):
     @model_validator(mode="before")
     @classmethod
     def _refuse_marks(cls, content: Any) -> Any:
-        """Refuse a text that DSPy would send as an image or a file, which may stand at any address."""
+        """Refuse a text that DSPy would send as an image or a file, which could be at any address."""
 
         def check(text: str) -> str:
             if _MARK in text:
@@ -123,10 +123,10 @@ class CompiledState(_Saved):
         return self
 
     def program(self, make: Callable[[], Program]) -> Program:
-        """Return the program of this state; ``make`` makes a member as the code has it.
+        """Return the program of this state; ``make`` makes a member that is not compiled.
 
         Raises:
-            ValueError: if the state is that of other predictors, or a lesson's demonstration is not one of theirs.
+            ValueError: if the state belongs to other predictors, or a lesson's demonstration does not fit them.
         """
         members = [make() for _ in self.members]
         for member, state in zip(members, self.members, strict=True):
@@ -142,7 +142,7 @@ class CompiledState(_Saved):
 
 
 def to_json(content: Any) -> str:
-    """Return content as JSON that can be read back, without half characters, secrets and DSPy's mark of images.
+    """Return content as JSON that can be read back, without lone surrogates, secrets and DSPy's mark of images.
 
     Raises:
         TypeError, ValueError: if JSON cannot hold it.
@@ -170,7 +170,7 @@ def state_of(program: Program) -> dict[str, Any]:
 
 
 def state_without_lms(program: Program) -> dict[str, Any]:
-    """Return DSPy's state of the predictors without their LMs: DSPy cannot write one that has an engine of its own."""
+    """Return DSPy's state of the predictors without their LMs: DSPy cannot write an LM with its own engine."""
     bare = {name: copy(predictor) for name, predictor in program.named_predictors()}
     for predictor in bare.values():
         predictor.lm = None
@@ -181,7 +181,7 @@ def take_state(program: Program, state: ProgramState) -> None:
     """Give a program's predictors the prompts, demonstrations and settings of a saved state.
 
     Raises:
-        ValueError: if the state is that of other predictors; names the first that differs.
+        ValueError: if the state belongs to other predictors; names the first that differs.
     """
     predictors = dict(program.named_predictors())
     for name in sorted({*predictors, *state}):
@@ -226,7 +226,7 @@ def check_demonstrations(program: Program, demonstrations: Demonstrations) -> No
     """Check that demonstrations are those of the program's predictors, and that DSPy can write them into a prompt.
 
     Raises:
-        ValueError: if one is of another predictor, or has a list or an object where its signature has a text.
+        ValueError: if one belongs to another predictor, or has a list or an object where its signature has a text.
     """
     predictors = dict(program.named_predictors())
     for name, demos in demonstrations.items():

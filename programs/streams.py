@@ -64,7 +64,7 @@ class Written(Event):
     """More of the answer's text is written.
 
     Attributes:
-        text: all of it so far, its marks settled; the end may differ from it.
+        text: all of it so far, with settled marks; the final text may differ.
     """
 
     kind: Literal["written"] = "written"
@@ -72,10 +72,10 @@ class Written(Event):
 
 
 class Writing:
-    """Takes a reply as DSPy sends it, in pieces, and tells the text of its final content.
+    """Receives a reply from DSPy in pieces, and sends events with the text of its final content.
 
     Args:
-        settle: returns a text with its marks as they will be, and what they cite.
+        settle: returns a text with its settled marks, and the passages that they cite.
     """
 
     def __init__(self, settle: Callable[[str], tuple[str, list[Passage]]]):
@@ -102,7 +102,7 @@ _JSON = re.compile(r'"final_content"\s*:\s*"((?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]
 
 
 def _content_so_far(reply: str) -> str:
-    """Return what a part of a reply holds of the final content, in the form of any of DSPy's adapters."""
+    """Return the final content as far as a part of a reply holds it, in the form of any of DSPy's adapters."""
     if found := _JSON.search(reply):
         return str(json.loads(f'"{found[1]}"', strict=False))
     found = _CONTENT.search(reply)
@@ -110,10 +110,10 @@ def _content_so_far(reply: str) -> str:
 
 
 def new_line(event: NodeGrown, told: set[str]) -> str | None:
-    """Return the line of a node that grew or changed; None if it was told before: two paths may find the same passage.
+    """Return the line of a node that grew or changed; None for a repeated line, as two paths may find one passage.
 
     Args:
-        told: the lines that were told; this one is added.
+        told: the earlier lines; this one is added.
     """
     line = str(event)
     if line in told:
@@ -142,10 +142,10 @@ class Done(Event):
 def told_growth(
     watch: Callable[[ReasoningTree], None] | None,
 ) -> Callable[[ReasoningTree, Node, bool], None] | None:
-    """Return a function that tells the stream of each node that grows or changes, and then calls ``watch``.
+    """Return a function that sends an event for each node that grows or changes, and then calls ``watch``.
 
-    Return None if there is neither. A program inside another one tells the stream nothing: a stream is of one tree,
-    that of the outer program.
+    Return None if there is neither stream nor ``watch``. A program inside another one sends no events: a stream shows
+    only the tree of the outer program.
     """
     tells = is_told() and asked_question() is None
     if watch is None and not tells:
@@ -163,8 +163,8 @@ def told_growth(
 class Stream:
     """The events of one question. Read it with ``for`` or ``async for``, also several times and at the same time.
 
-    The question is asked at once. Whoever begins to read later is told everything from the beginning. When the last
-    reader leaves before the end, the question ends: it sends nothing more to the LM.
+    The question is asked at once. A reader who begins later gets all events from the beginning. When the last reader
+    leaves before the end, the question ends: it sends nothing more to the LM.
     """
 
     def __init__(self, program: dspy.Module, question: str, answer_style: AnswerStyle):
@@ -252,7 +252,7 @@ def stream(program: dspy.Module, question: str, answer_style: AnswerStyle = "sho
         `Done` with the prediction at the end. Each has a ``kind``, and ``model_dump_json()`` writes it.
 
     Raises:
-        TypeError: if the program is none, but a name for example.
+        TypeError: if ``program`` is no program, but a name for example.
     """
     if not isinstance(program, dspy.Module):
         raise TypeError(f"Give a program, such as questree.program('searchain'), and not {program!r:.80}.")

@@ -22,7 +22,7 @@ Ended = Literal[
     "near-duplicate",  # its paragraph says the same as a known one
     "no query",  # it needs another search, but the LM wrote no query
     "nothing retrieved",
-    "enough agreement",  # not looked at, because enough pieces of evidence agree
+    "enough agreement",  # not reviewed, because enough pieces of evidence agree
     "out of calls",  # the budget of LM calls was spent
     "kept",  # passed the knowledge filter
     "filtered out",

@@ -64,7 +64,7 @@ class TreeOfReviewsSettings(ReviewingSettings):
 
     @property
     def beyond_paper(self) -> bool:
-        """Return whether the search has a part that the paper's has not."""
+        """Return whether the search has a part that the paper's search does not have."""
         parts = (self.set_pruning, self.second_search, self.enough_agreement, self.semantic_pruning, self.max_calls)
         return self.order != "depth-first" or any(part not in (None, False) for part in parts)
 
@@ -178,7 +178,7 @@ class BoundedPathSearch(PathSearch):
         There is none if a path has led on from the parent: that path has a query of its own.
         """
         led_on = any(node.action not in ("reject", None) for node in self.tree.children(parent))
-        spent = len(self.again) >= max(1, len(self.widths) - 1)  # with the first, as many searches as levels
+        spent = len(self.again) >= max(1, len(self.widths) - 1)  # with the first search, one for each level
         if led_on or spent or not self.settings.second_search or self.ended():
             return False
         tried = {normalise(query) for query in [*self.again, *(node.query for node in self.tree.nodes)]}
@@ -193,7 +193,7 @@ class BoundedPathSearch(PathSearch):
         return False
 
     def review(self, nodes: list[Node]) -> list[Node]:
-        """Review the paths that end in these nodes, at the same time; return the children that their searches open.
+        """Review the paths to these nodes at the same time; return the children that their searches open.
 
         All reviews are recorded before any child is opened: what is pruned does not depend on the order of replies.
         """
@@ -238,7 +238,7 @@ class BoundedPathSearch(PathSearch):
         return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
 
     def stop(self, node: Node) -> Ended | None:
-        """Return why nothing is searched for from this node: it is at full depth, or the calls are spent."""
+        """Return why no search starts from this node: it is at full depth, or the calls are spent."""
         left = self.left()
         return super().stop(node) or ("out of calls" if left is not None and left < self.cost(node) else None)
 
@@ -262,7 +262,7 @@ class BoundedPathSearch(PathSearch):
         return recorded
 
     def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:
-        """Return what tells why a paragraph opens no path: beyond the paper, also by set and by meaning."""
+        """Return a function that says why a paragraph opens no path: beyond the paper, also by set and by meaning."""
         threshold, known, repeated = self.settings.semantic_pruning, self.known(parent), super().pruning(parent)
         ids = frozenset(passage.id for passage in self.tree.paragraphs_to(parent))
         seen = self.opened_sets() if self.settings.set_pruning else set()

@@ -57,7 +57,7 @@ def as_mermaid(tree: ReasoningTree) -> str:
 
 
 def node_line(node: Node, tree: ReasoningTree | None = None) -> str:
-    """Return a node as one line: what it asks, its answer, how it stands."""
+    """Return a node as one line: its query, its answer, its state."""
     view = node_view(node, tree)
     state = _one_line(view.state)
     if is_judged(node):
@@ -77,11 +77,11 @@ def _one_line(text: str) -> str:
 
 
 class NodeView(NamedTuple):
-    """What every view of a tree says of a node.
+    """The texts of a node in every view of a tree.
 
     Attributes:
         kind: the word of the legend that names its style: ``corrected``, ``accept`` …
-        state: how it stands, in words for a reader: "found in Sweden".
+        state: its state in words: "found in Sweden".
         asked: the query; for a judged paragraph its title.
         answer: what was concluded; "?" for a query without an answer; empty if it only repeats what was asked.
     """
@@ -93,7 +93,7 @@ class NodeView(NamedTuple):
 
 
 def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
-    """Return what every view of a tree says of a node, not escaped."""
+    """Return the texts of a node for every view of a tree, not escaped."""
     if not is_judged(node):
         answer = "?" if node.answer is None else node.answer * (node.answer != node.query)  # a fact has nothing new
         return NodeView(node_kind(node), node_state(node, tree), node.query, answer)

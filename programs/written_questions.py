@@ -39,7 +39,7 @@ class Chain:
 
     Attributes:
         passages: each linked to the one before.
-        near: others on the same matter.
+        near: other passages on the same subject.
     """
 
     passages: tuple[Passage, ...]
@@ -54,13 +54,13 @@ class Chain:
 
     @property
     def title(self) -> str:
-        """Return what tells it from other chains, as a person sees it."""
+        """Return a name for people that identifies the chain."""
         named = (f"{one.title} ({one.id})" if one.title else one.id for one in self.passages)
         return neutralise(f"{self.kind}: {' → '.join(named)}").strip()
 
     @property
     def asks_for(self) -> str:
-        """Return what a question asks for; of one fact, a sentence that may tell it, so that not all ask the same."""
+        """Return what the question is to ask for; for one fact, a sentence that may tell it, so that they differ."""
         told = told_in(self.passages[-1]) if self.kind in ("bridge", "single") else []
         drawn = [f"if it suits, from this: {' '.join(Random(self.title).choice(told).split())}"] if told else []
         return "; ".join([ASKED[self.kind], *drawn])
@@ -68,7 +68,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class WrittenQuestion:
-    """What an LM wrote from a chain.
+    """A question that an LM wrote from a chain.
 
     Attributes:
         row: a line of a task's file.
@@ -81,7 +81,7 @@ class WrittenQuestion:
 
     @cached_property
     def example(self) -> Any:
-        """Return it as DSPy evaluates on it; None if it is no question."""
+        """Return it as an example for DSPy; None if it is no valid question."""
         with suppress(ValidationError):
             return Question.model_validate({"id": "written", "task": "own", "split": "train", **self.row}).to_example()
 
@@ -102,8 +102,8 @@ class WrittenQuestion:
         return "it names an answer" if named else ""
 
     def rest_on(self, needed: list[Passage]) -> None:
-        """Count these passages alone. A step of another one stays; it rests on one of these that names the other, such
-        as "The daughter of B is A" for the mother of A, or on none.
+        """Make these the only gold passages. A step with another passage stays; it then rests on one of these that
+        tells it from the other side, such as "The daughter of B is A" for the mother of A, or on none.
         """
         self.row.update(_gold(needed))
         for number, (step, passage, _) in enumerate(self.steps):
@@ -117,7 +117,7 @@ class WrittenQuestion:
 
 
 class QuestionChecks(StepModule):
-    """Tells why a written question is not kept: by calls, each of which asks more of it than the one before."""
+    """Finds the reason to drop a written question, by LM calls that are stricter one after the other."""
 
     def __init__(self, retriever: Retriever | None):
         super().__init__()
@@ -143,7 +143,7 @@ class QuestionChecks(StepModule):
             if len(needed) < min(2, len(passages)):
                 return "one passage is enough"
             written.rest_on(needed)
-        # asked for all that fit, it tells as well what else does; of what is compared, one alone can fit
+        # asked for a list, the program also names other answers that fit; a comparison has only one answer
         style: AnswerStyle = "short" if written.kind == "comparison" else "list"
         found = self.finder.reason(ReasoningTree(question=asked.question), style)
         settle_answer(found, style, "unsure")
@@ -158,7 +158,7 @@ class QuestionChecks(StepModule):
         return "" if _is_right(asked, found.answer) else "no program finds the answer"
 
     def tell(self, asked: dspy.Example, passages: list[Passage]) -> bool:
-        """Return whether a reader who does not see the answer reads it in these passages."""
+        """Return whether a reader who does not know the answer reads it in these passages."""
         held = " ".join(f"{one.title}. {one.text}" for one in passages)
         if not all(stands_in(held, answer) for answer in asked.answers):
             return False
@@ -170,7 +170,7 @@ def _is_right(asked: dspy.Example, answer: str) -> bool:
 
 
 class QuestionWriting(Program):
-    """Writes a question from each of its chains, and checks it: what it is asked is the title of a chain.
+    """Writes a question from each of its chains, and checks it; its input is the title of a chain.
 
     The prediction has the line of the question, ``written``, and why it is not kept, ``fault``.
     """
@@ -216,7 +216,7 @@ class QuestionWriting(Program):
 
 
 def _tells_back(passage: Passage, sentence: str, answer: str, title: str) -> bool:
-    """Return whether a sentence names what an answer was found from."""
+    """Return whether a sentence tells an answer and names the subject that it was found from."""
     return stands_in(sentence, title) and all_stand_in(f"{passage.title}. {sentence}", answer)
 
 

@@ -64,7 +64,7 @@ def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *,
             was = stored[place]
             why, by, text = "no longer asked", was.name, f"{was.kind} {was.name}"
         elif was is None or (was.kind, was.name) != (is_.kind, is_.name):
-            why, by, text = _left(is_, was, last)
+            why, by, text = _departure(is_, was, last)
         elif _shown(was) != _shown(is_) if live else was.digest != is_.digest:
             (why, text), by = _changed(was, is_), was.name
         elif live and _said(was) != _said(is_):
@@ -97,7 +97,7 @@ def _changed(stored: EpisodeStep, begun: EpisodeStep) -> tuple[Why, str]:
     return "prompt changed" if stored.kind == "request" else "query changed", text
 
 
-def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None) -> tuple[Why, str, str]:
+def _departure(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None) -> tuple[Why, str, str]:
     """Return why the program asks for something else than before, who is asked, and the change in words."""
     last = before.name if before else None
     reread = before is not None and before.kind == "request" and last in (begun.name, stored.name if stored else None)

@@ -114,7 +114,7 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
     try:
         with limited(limits), replaying(source):
             now, _ = answer(program, stored.example)
-    except _LeftError:
+    except _NotStoredError:
         return ReplayedQuestion(stored, None, source.differences())
     now = score(now, stored.example, [metric(name) for name in stored.scores if name in METRICS])
     differences = source.differences() or answer_differences(stored, now)
@@ -123,7 +123,7 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
     return ReplayedQuestion(stored, now, differences)
 
 
-class _LeftError(BaseException):
+class _NotStoredError(BaseException):
     """The program asks for something that is not stored; no step may catch this as a failure of the LM."""
 
 
@@ -139,7 +139,7 @@ class _Stored:
         self.begun.append(begun)
         stored = self._at.get(begun.place)
         if stored is None or (stored.kind, stored.name) != (begun.kind, begun.name):
-            raise _LeftError
+            raise _NotStoredError
         return stored
 
     def differences(self) -> tuple[Difference, ...]:

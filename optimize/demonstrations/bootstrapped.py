@@ -29,7 +29,7 @@ _WHOLE = {"last_adds", "relevant", "assertions"}  # fields of prompts that are a
 
 
 def is_right(answer: str, golds: list[str]) -> bool:
-    """Return whether an answer is a gold one, or contains one and is contained in one: no date for a year."""
+    """Return whether an answer is a gold one, or contains one and is in one; a date is wrong for a year."""
     held = any(contains(answer, gold) for gold in golds) and any(contains(gold, answer) for gold in golds)
     return bool(exact_match(answer, golds)) or held
 
@@ -125,11 +125,11 @@ def _rows(inputs: Mapping[str, Any]) -> dict[int, tuple[str, str]]:
 def _row(number: int, title: str, text: str, told: str | None, quotes: Sequence[str]) -> str:
     """Return a passage as it is shown: its sentences that are quoted or matter, or the first if nothing is told."""
     held = [found for quote in quotes if (found := quoted_sentences(quote, text))]
-    cut = list(dict.fromkeys(held)) or (sentences(text)[:1] if told is None else _matter(text, told))
+    cut = list(dict.fromkeys(held)) or (sentences(text)[:1] if told is None else _closest_sentences(text, told))
     return f"[{number}] {f'{title} | ' if title else ''}{' '.join(cut)}"
 
 
-def _matter(text: str, told: str) -> list[str]:
+def _closest_sentences(text: str, told: str) -> list[str]:
     """Return at most two sentences, those that share most words with what is told."""
     words = {word for word in normalise(told).split() if len(word) > 3 or word.isdigit()}
     shared = [(len(words & {*normalise(sentence).split()}), sentence) for sentence in sentences(text)]

@@ -23,8 +23,8 @@ class Adaptive(IRCoT):
 
     A classifier says how many searches a question needs (the paper's section 3.2). If none, the question is answered
     from memory; if one, from the passages that it finds; if several, by IRCoT, as in the paper. The paper trains a
-    small model on which of the three strategies answered training questions. Here the LM judges, and compilation shows
-    it judgements that led to right answers.
+    small model on which of the three strategies answered training questions. Here the LM judges; compilation gives it
+    judgements that led to right answers as demonstrations.
     """
 
     name = "adaptive"

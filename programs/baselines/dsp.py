@@ -32,7 +32,7 @@ class DSPSettings(ProgramSettings):
         queries: sampled in each hop; their results and those of the question are fused.
         k: passages that a hop keeps, of three times as many that each query retrieves.
         samples: of the answer; the majority's is given.
-        temperature: of several queries or answers; a single one is at the LM's own.
+        temperature: of several queries or answers; a single one has the LM's own.
     """
 
     hops: int = Field(default=2, ge=1)
@@ -67,12 +67,12 @@ class DSP(Program):
         context, findings, last = list[Passage](), "", None
         for hop in range(1, self.settings.hops + 1):
             context, thoughts, last = self.search(tree, last, context, findings)
-            if hop > 1:  # before the first hop nothing was known; marks number what the hop before found
+            if hop > 1:  # before hop 1 nothing was known; marks number the passages of the hop before
                 findings = f"{findings} {without_marks(thoughts)}".strip()
         last_found = {passage.id for passage in context}
         for node in tree.nodes:
             if node.ended == "kept" and node.passage and node.passage.id not in last_found:
-                tree.update(node, ended="filtered out")  # the last hop's took its place
+                tree.update(node, ended="filtered out")  # the last hop's passages replaced it
         inputs = {"question": tree.question, "answer_style": answer_style, "findings": findings}
         samples, temperature = self.settings.samples, self.settings.temperature
         chosen, answers = majority_answer(self.knowledge_answer, context, samples, temperature, **inputs)

@@ -76,12 +76,12 @@ class FLARE(Program):
                     uncertain=uncertain,
                 )
                 if not all(stands_in(thought, words) for words in uncertain):
-                    note(reply, exemplary=False)  # it would teach to write what is wrong
+                    note(reply, exemplary=False)  # it would teach a wrong sentence
                 _, cited = settle_marks(thought, passages, supported_by(question))
                 tree.update(last, answer=thought or None, source="completed" if cited else "lm", sure=bool(cited))
             elif thought:
                 last = tree.grow(last, round=round, query=thought, answer=thought, sure=not uncertain, source="lm")
-            if not thought or thought in thoughts:  # an LM that repeats itself goes on to do so
+            if not thought or thought in thoughts:  # an LM that repeats itself does not stop
                 break
             thoughts.append(thought)
             if concludes:

@@ -74,7 +74,7 @@ class ReciteSettings(ProgramSettings):
 
     Attributes:
         recitations: how many passages are recited; one answer is read from each, and the majority's is given.
-        temperature: of several recitations; a single one is at the LM's own.
+        temperature: of several recitations; a single one has the LM's own.
     """
 
     recitations: int = Field(default=1, ge=1)

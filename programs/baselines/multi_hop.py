@@ -75,7 +75,7 @@ class MultiHop(Program):
 
 
 def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on", **inputs: Any) -> str:
-    """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.
+    """Return the query of the next hop; empty if no fact is missing or the LM repeats itself.
 
     A reply that repeats an earlier query is no demonstration. ``kind`` is noted on a reply that has a query.
     """
@@ -87,9 +87,9 @@ def next_query(predict: dspy.Predict, made: Iterable[str], kind: str = "goes on"
 
 
 def taken_down(predict: dspy.Predict, before: list[Passage], found: list[Passage], **inputs: Any) -> list[str]:
-    """Return the notes or the summary that a call writes about the passages that were found.
+    """Return the notes or the summary that a call writes about the found passages.
 
-    Marks number the passages found before as well. A new passage is judged useful if a mark names it; an earlier one is
+    Marks also number the passages found before. A new passage counts as useful if a mark names it; an earlier one is
     not judged, since its facts may be noted already.
     """
     if not found:

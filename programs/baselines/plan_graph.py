@@ -1,4 +1,4 @@
-"""A plan as data: all steps that do not wait for one another are answered in one call, comparisons are computed."""
+"""A plan as data: all steps that do not depend on each other are answered in one call, comparisons are computed."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class PlanGraph(Program):
 
 
 def ready(plan: Sequence[GraphStep], solved: dict[int, Node]) -> list[int]:
-    """Return the numbers of the steps, from 1, that are not solved and need no step that is not.
+    """Return the numbers, from 1, of the unsolved steps that depend only on solved ones.
 
-    A step that refers to itself, to a later step or to none counts as ready; the reference stays as it is.
+    A reference of a step to itself, to a later step or to a missing one does not count, and stays as it is.
     """
     waiting = [number for number in range(1, len(plan) + 1) if number not in solved]
     return [

@@ -1,4 +1,4 @@
-"""Search inside the reasoning, as trained and prompted search agents do it."""
+"""Search inside the reasoning, as in trained and prompted search agents."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SearchAgent(Program):
         return answered_from(tree, answer, " ".join(once), passages)
 
     def go_on(self, question: str, answer_style: AnswerStyle, written: list[str]) -> tuple[str, str | None, str | None]:
-        """Return what comes next in the reasoning; the query to search for, None at its end; the answer, if given."""
+        """Return the next piece of reasoning; the query to search for, None at its end; the answer, if given."""
         if self.settings.tags:
             reply = call(self.reasoning, question=question, answer_style=answer_style, written=written)
             text, query, answer = in_tags(str(reply.turn))
@@ -126,7 +126,7 @@ def in_tags(turn: str) -> tuple[str, str | None, str | None]:
     found = _TAG.search(turn)
     if found is None:
         return turn.strip(), None, None
-    told = re.split("<information>", turn[: found.start()], maxsplit=1, flags=re.IGNORECASE)[0]  # it made that up
+    told = re.split("<information>", turn[: found.start()], maxsplit=1, flags=re.IGNORECASE)[0]  # the rest is made up
     if found[1].lower() == "search":
         return told.strip(), query_or_none(found[2]), None
     return told.strip(), None, text_or_none(found[2])

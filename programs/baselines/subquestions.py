@@ -1,4 +1,4 @@
-"""Programs that solve subquestions one after another: what they share; Least-to-most, Plan-and-Solve, Self-Ask."""
+"""Programs that solve subquestions one after another: their base, Least-to-most, Plan-and-Solve, Self-Ask."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StepsSettings(ProgramSettings):
 
 
 class SolvingInOrder(Solving):
-    """All subquestions are known before the first is solved; a later one may refer to earlier answers."""
+    """Plans all subquestions before the first is solved; a later one may refer to earlier answers."""
 
     Settings = StepsSettings
     settings: StepsSettings

@@ -42,7 +42,7 @@ class TreeOfThoughtSettings(ProgramSettings):
 
 @dataclass(frozen=True)
 class Thought:
-    """A path, how the LM judges it, and whether nothing was proposed to go on with."""
+    """A path, the LM's judgement of it, and whether no further thought was proposed."""
 
     path: list[Node]
     complete: bool = False
@@ -87,7 +87,7 @@ class TreeOfThought(Solving):
     def grow(
         self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
     ) -> tuple[list[Thought], list[list[Node]]]:
-        """Return the thoughts for which nothing new is proposed, and the paths that are one thought longer.
+        """Return the thoughts without a new proposal, and the paths that are one thought longer.
 
         The solutions of the new thoughts are appended to ``solutions``.
         """

@@ -93,7 +93,7 @@ class VerifyAndEdit(Program):
         return self.edit(tree, node, content, answer_style)
 
     def verify(self, question: str, sentence: str) -> Verified:
-        """Return the sentence, edited by the passages that its verifying question finds (section 3).
+        """Return the sentence, edited by the passages found for its verifying question (section 3).
 
         If the LM asks none, the sentence itself is searched for. Without passages it stays as it was.
         """

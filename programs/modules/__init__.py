@@ -12,8 +12,8 @@ from ...lm.spent import other_callbacks
 class StepModule(dspy.Module):
     """A step of a program that asks the LM, such as planning a chain.
 
-    DSPy's callbacks, such as MLflow's, hear of it. If there is none but the account's, which counts LM calls alone,
-    DSPy's own call is left out: it takes a tenth of a millisecond.
+    DSPy's callbacks, such as MLflow's, are called for it. If the only callback is the account's, which only counts LM
+    calls, DSPy's own call is skipped: it takes a tenth of a millisecond.
     """
 
     def __call__(self, *given: Any, **named: Any) -> Any:

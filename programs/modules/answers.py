@@ -1,4 +1,4 @@
-"""An answer that a predictor gives with reasoning: its marks are settled as soon as they are written."""
+"""Answers that a predictor gives with reasoning; their marks are settled at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..streams import Writing
 
 
 class CitedAnswer(NamedTuple):
-    """An answer, its final content with the references, and whether the LM is sure: it does not say that it guesses."""
+    """An answer, its final content, the references, and whether the LM is sure: it did not say that it guesses."""
 
     answer: str
     content: str
@@ -35,7 +35,7 @@ def cited_answer(
 ) -> CitedAnswer:
     """Call a predictor and return its answer, its final content, and the references: ``[n]`` is ``references[n-1]``.
 
-    A mark that its passage does not support is taken out; such a reply is no demonstration. The passages are shown if
+    A mark that its passage does not support is removed; such a reply is no demonstration. The passages are shown if
     the predictor's signature has them. ``config`` has options of the LM for this call, such as a temperature;
     ``belongs`` tells whether a fragment may cite a passage; if it is None, their words tell. ``kind`` is noted on the
     reply.

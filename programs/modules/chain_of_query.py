@@ -1,4 +1,4 @@
-"""SearChain's steps: the chain of query, how it goes on after what was found, and the traced answer."""
+"""SearChain's steps: the chain of query, its continuation after a search, and the traced answer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ChainOfQuery(StepModule):
 
 
 class PublishedChainOfQuery(StepModule):
-    """The first round's chain as the paper has it: queries written out, and answered where the LM is sure.
+    """The first round's chain as in the paper: queries written out, and answered if the LM is sure.
 
     Args:
         retrieval: off, every query has to be answered (table 1, SearChain w/o IR).
@@ -82,7 +82,7 @@ class RevisedChain(StepModule):
         later: list[Node],
         tried: list[str],
     ) -> list[PlannedStep]:
-        """Return the steps that take the place of the node and the later ones; none if the LM has no better ones."""
+        """Return the steps that replace the node and the later ones; none if the LM has no better ones."""
         guesses = guessed(solved)
         reply = call(
             self.revise,
@@ -156,8 +156,8 @@ class Tracing(StepModule):
     ) -> CitedAnswer:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
-        A mark is taken out unless it stands at the answer of a step, and its passage supports that answer. ``guesses``
-        are the ids of the guessed steps, if the steps are of several paths.
+        A mark is removed unless it stands at a step's answer and its passage supports that answer. ``guesses`` are the
+        ids of the guessed steps, if the steps belong to several paths.
         """
         nodes, guesses = without_repeats(path), guessed(path) if guesses is None else guesses
         supported = [node for node in nodes if node.passage and node.support]
@@ -196,7 +196,7 @@ def guessed(path: list[Node]) -> set[int]:
 
 
 def as_steps(nodes: list[Node]) -> list[Step]:
-    """Return nodes of a path as the LM is shown them."""
+    """Return nodes of a path in the form that the prompt shows."""
     return [Step(query=node.query, answer=node.answer) for node in nodes]
 
 

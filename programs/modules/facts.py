@@ -21,7 +21,7 @@ from ..demonstrations import Judgement, note
 from ..references import first_of, numbered, numbers_of
 from . import StepModule
 
-MOST_FACTS, MOST_QUERIES = 50, 8  # of one reply: a list has a fact for each item
+MOST_FACTS, MOST_QUERIES = 50, 8  # facts of one reply: a list question has one for each item
 _TAG = re.compile(r"\s*(\[\d+]|\(unproven\))\s*$")
 
 
@@ -47,14 +47,14 @@ class ReadFact:
 
 @dataclass(frozen=True)
 class Findings:
-    """What one call read.
+    """The findings of one call.
 
     Attributes:
         facts: in their order.
         missing: queries; none if no searches are left.
         answer: the LM's, corrected by the values that it compares.
         sure: whether the answer is no guess.
-        unread: how many facts of the reply are beyond those that are read.
+        unread: how many facts of the reply exceed the limit and are ignored.
     """
 
     facts: list[ReadFact]
@@ -80,7 +80,7 @@ class EvidenceReading(StepModule):
         queries: list[str],
         searches_left: int,
     ) -> Findings:
-        """Return what the LM reads in the passages, which include those of the facts known from the call before."""
+        """Return what the LM reads in the passages; these include those of the facts known from the last call."""
         numbers = numbers_of(passages)
         reply = call(
             self.read,

@@ -1,4 +1,4 @@
-"""A question that goes on from a conversation becomes one that is complete in itself."""
+"""Rewrite a question that continues a conversation so that it is complete in itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...lm.call import call
 from ...lm.episode import episode
 from ...signatures.subquestions import RestateQuestion
 
-_TURNS, _CHARACTERS = 10, 2000  # the last turns, and of each its beginning: what a follow-up goes back to
+_TURNS, _CHARACTERS = 10, 2000  # only the last turns, and the beginning of each: follow-ups refer to these
 
 
 def restated(question: str, history: Sequence[str]) -> str:
@@ -18,7 +18,7 @@ def restated(question: str, history: Sequence[str]) -> str:
 
     Args:
         question: as it was asked.
-        history: what was asked and answered before, in order.
+        history: earlier questions and answers, in order.
     """
     turns = [turn[:_CHARACTERS] for turn in history[-_TURNS:]]
     with episode():

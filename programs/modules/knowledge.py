@@ -42,12 +42,12 @@ _CONCLUSION = re.compile(r"(?:(?:so|thus|therefore|hence),? )?the (?:final )?ans
 
 
 class QueryBlending(StepModule):
-    """Augments a question to a query that finds more (section 3.2).
+    """Extends a question to a query that finds more (section 3.2).
 
     Args:
         question_first: whether the question stands first in the query. The end of a long query may not be read by the
             encoder of a retriever; the paper has the question last.
-        drafts: whether one call tells what the passages say and what is recalled; the paper has a call for each.
+        drafts: whether one call writes what the passages say and what the LM recalls; the paper has a call for each.
     """
 
     def __init__(self, question_first: bool = True, drafts: bool = False) -> None:
@@ -62,11 +62,11 @@ class QueryBlending(StepModule):
     def drafted(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage]
     ) -> tuple[CitedAnswer | None, list[str], str]:
-        """Return the answer, if the passages name it and tell all its facts, and queries for what they lack.
+        """Return the answer, if the passages name it and tell all its facts, and queries for missing facts.
 
-        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts, and
-        is followed by each of these by itself. The internal one adds what the LM recalls of them; if it recalls
-        nothing, it is the external one. None holds guesses.
+        Both queries hold the facts that the passages tell. The external one adds questions for the missing facts; each
+        of these questions follows as its own query. The internal one adds what the LM recalls of the missing facts;
+        if it recalls nothing, it equals the external one. None holds guesses.
         """
         reply = call(self.draft, question=question, answer_style=answer_style, passages=numbered(passages))
         answer = supported_answer(reply.supported_answer, answer_style)
@@ -98,7 +98,7 @@ class QueryBlending(StepModule):
 
 
 def content_of(draft: str | None, answer: str = "", guesses: bool = True) -> str:
-    """Return a draft as a text to search with: its facts, its guesses if wanted, and the answer if these lack it.
+    """Return a draft as a search text: its facts, its guesses if wanted, and the answer if neither has it.
 
     Sentences that say what is not known, or that begin with "the answer is", are left out: they would find passages
     about not knowing.
@@ -127,8 +127,8 @@ class KnowledgeFilter(StepModule):
     """Keeps the passages that help to answer a question (section 3.3).
 
     Args:
-        signature: the LM judges each passage, or names the numbers of those that help; it may be told to set aside what
-            it knows of a topic.
+        signature: has the LM judge each passage, or name the numbers of those that help; it may have the LM ignore its
+            knowledge of a topic.
     """
 
     def __init__(self, signature: type[dspy.Signature] = JudgePassages) -> None:
@@ -138,7 +138,7 @@ class KnowledgeFilter(StepModule):
     def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
         """Return the passages that are kept; count the numbers, from 1, that no passage has, or that are repeated.
 
-        What was decided about each passage that the prompt showed is noted on the reply.
+        The decision on each passage that the prompt showed is noted on the reply.
         """
         if not passages:
             return Filtered([])

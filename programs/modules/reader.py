@@ -48,7 +48,7 @@ class LMReader(StepModule):
 
 
 class Read(StepModule):
-    """Shows a trained reader to DSPy's callbacks as a module: it then has a span in a trace."""
+    """Wraps a trained reader as a module for DSPy's callbacks, so that traces have a span for it."""
 
     def __init__(self, reader: Reader):
         super().__init__()
@@ -60,7 +60,7 @@ class Read(StepModule):
 
 
 def read(reader: Reader, query: str, passage: Passage) -> Span:
-    """Return what a reader reads; the LM, as a reader, is asked by a request as always.
+    """Return a reader's span; the LM as reader is asked by an ordinary LM call.
 
     Raises:
         CallFailedError: the reader failed.
@@ -125,7 +125,7 @@ class SpanCheck:
 
 
 def as_share(probability: float) -> float:
-    """Return a probability from 0 to 1, also where the LM gave it in percent; 0 for what is no number (NaN)."""
+    """Return a probability from 0 to 1, also if the LM gave percent; 0 for NaN."""
     share = probability / 100 if probability > 1 else probability
     return min(share, 1.0) if share > 0 else 0.0
 

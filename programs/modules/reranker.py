@@ -22,8 +22,8 @@ class LMRerankedRetriever(WrappingRetriever):
 
     The LM is shown ``WINDOW`` passages and writes their numbers, the best first (permutation generation, section 3.1).
     The window begins at the end of the list and moves up by ``STEP``, so that good passages move up with it (section
-    3.2). The paper ranks 100 passages so; here it is 50, four calls a search. Numbers that no passage has, and repeated
-    ones, are passed over. Passages that the LM does not name follow the others in the order that they had, so that an
+    3.2). The paper ranks 100 passages in this way; here it is 50, four calls a search. Numbers that no passage has, and
+    repeated ones, are ignored. Passages that the LM does not name follow the others in their former order, so that an
     unusable reply changes nothing.
 
     A score is 1 / rank. The calls are part of the search: they count in what a question costs, and a replay takes the
@@ -63,7 +63,7 @@ class LMRerankedRetriever(WrappingRetriever):
 
 
 def window_starts(count: int) -> list[int]:
-    """Return where the windows over so many passages begin, in the order in which they are ranked; the last is 0."""
+    """Return the starts of the windows over this number of passages, in the order of ranking; the last is 0."""
     if count < 2:
         return []
     return [*range(count - WINDOW, 0, -STEP), 0]
@@ -72,7 +72,7 @@ def window_starts(count: int) -> list[int]:
 def in_order(passages: list[Passage], ranking: str) -> list[Passage]:
     """Return the passages in the order of their numbers in a text; those that it does not name come last.
 
-    Not all numbers in it are of passages: "1. [3]", or "none of the 20".
+    Some numbers in it are not those of passages: "1. [3]", or "none of the 20".
     """
     named = re.sub(r"(?m)^\s*\d{1,2}[.)](?=.*\d)", "", ranking)  # a list's own numbers
     found = re.findall(r"\[(\d{1,9})\]", named) or re.findall(r"\d{1,9}", "" if _NONE.match(ranking) else named)

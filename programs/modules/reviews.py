@@ -72,7 +72,7 @@ class PathReview(StepModule):
     ) -> ReviewOutcome:
         """Return the outcome; its guess is the missing paragraph (section 3.4, missing-paragraph completion).
 
-        Of a list, each path tells the items that it proves, and may ask for what others need.
+        For a list question, each path gives the items that it proves, and may ask for passages of other items.
         """
         several = answer_style == "list"
         reply = call(
@@ -151,26 +151,26 @@ class EvidenceFusion(StepModule):
 
 
 def told_by(piece: Evidence, question: str) -> CitedAnswer | None:
-    """Return the answer of one piece of evidence, told by its facts with their marks; None where no mark holds."""
+    """Return the answer of one piece of evidence, with its facts and their marks as text; None if no mark is valid."""
     content = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
     content, references = settle_marks(content, list(piece.passages), supported_by(question))
     return CitedAnswer(piece.answer, content, references) if references else None
 
 
 def _assertion(piece: Evidence, numbers: list[int]) -> Assertion:
-    """Return a piece of evidence as it is shown. Its review saw the path alone, and marked its passages from 1."""
+    """Return a piece of evidence as the prompt shows it. Its review numbered the passages of its path from 1."""
     analysis = renumbered(piece.analysis, dict(enumerate(numbers, start=1)))
     return Assertion(analysis=analysis, answer=piece.answer, references=numbers)
 
 
 def _judgement(review: Review, passages: list[Passage], reply: dspy.Prediction, *, last: bool) -> Judgement:
-    """Return what a review decided: about the last paragraph, or about all that its prompt showed."""
+    """Return a review's decision: on the last paragraph, or on all that its prompt showed."""
     shown = 1 if last else len(passages_shown(reply))  # what does not fit the window is left out at the beginning
     return Judgement(passages[-shown:], review.relevant)
 
 
 def supported_answer(answer: str | None, style: AnswerStyle) -> str | None:
-    """Return what a path answers; None if nothing, as where a claim's path says that it is not enough."""
+    """Return the answer of a path; None without one, as when a claim's path says that it is not enough."""
     text = without_marks(answer or "")
     says_open = style in ("label", "two-label") and read_label(text) == "NOT ENOUGH INFO"
     return None if says_open else text_or_none(text)

@@ -1,4 +1,4 @@
-"""What passages say of one step's answer (SearChain, section 3.2)."""
+"""The verdict of passages on one step's answer (SearChain, section 3.2)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from ..demonstrations import note
 from ..references import first_of, marked_in, numbered
 from . import StepModule
 
-_BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # answers; not the numbers of a mark
-_NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
+_BETWEEN = re.compile(r"\s*[;\n]\s*(?![^\[【]*[\]】])")  # between answers; not between the numbers of a mark
+_NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # a name: it begins with a capital letter, and is no date
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What passages say of a step.
+    """The verdict of passages on a step.
 
     Attributes:
         stance: what the passages say of the proposed answer; "supports" also if none was proposed and they hold one.
-        query: that was looked up.
+        query: the query that was looked up.
         passage: the one that answers the query; None if none does.
         answer: as the passage has it; None if no passage answers.
-        span: what a reader read, and its score.
-        evidence: what the passage holds of a long answer, which no passage holds word for word.
+        span: a reader's span and its score.
+        evidence: the part of a long answer that the passage holds; no passage holds all of it word for word.
         remembered: an answer that no passage is known to hold: the LM's from memory, or, if none was proposed, one that
             it misquotes from a passage.
         certain: whether the LM is certain of what it remembers; off for a misquoted answer, about which it is not
             asked.
-        others: what else the passages give, where several answers fit: a verdict for each.
+        others: a verdict for each further answer of the passages, if several fit.
     """
 
     stance: Stance
@@ -57,11 +57,11 @@ class Verdict:
 
     @property
     def is_of_several_passages(self) -> bool:
-        """Return whether its answers are of more than one passage."""
+        """Return whether its answers come from more than one passage."""
         return len({one.passage.id for one in (self, *self.others) if one.passage}) > 1
 
     def united(self, further: Verdict) -> Verdict:
-        """Return it with those answers of a further one that it lacks."""
+        """Return the verdict, extended by the answers of a further one that it lacks."""
         known = {normalise(one.answer or "") for one in (self, *self.others)}
         more = (one for one in (further, *further.others) if one.answer and normalise(one.answer) not in known)
         return replace(self, others=(*self.others, *more))
@@ -102,10 +102,11 @@ class StepCheck(StepModule):
 def several(
     said: str, number: int, passages: Sequence[Passage], proposed: str
 ) -> list[tuple[str | None, Passage | None]]:
-    """Return each answer that a reply such as "Ann Lee; Bo Ek [3]" gives, with its passage.
+    """Return each answer in a reply such as "Ann Lee; Bo Ek [3]", with its passage.
 
-    The first has the passage of this number, and if none counts, it is returned alone, as it is. The others have the
-    marked one, or any that holds them. Those count that their passage holds, first those that agree with the proposed.
+    The first has the passage of this number; the others have the marked one, or any that holds them. Only answers that
+    their passage holds count; those that agree with the proposed one come first. If none counts, the first is returned
+    unchanged.
     """
     first, *more = _BETWEEN.split(said)
     alone = text_or_none(without_marks(first)), first_of([number], passages)
@@ -122,7 +123,7 @@ def several(
 def title_meant(said: str, passage: Passage, query: str) -> str | None:
     """Return the passage's title if the LM says exactly its name: "Unknown" means the passage "Unknown (2011 film)".
 
-    Everywhere else "Unknown" is no answer. Return None if it is not that name, or if the query itself names it: then
+    Otherwise "Unknown" is no answer. Return None if it is not that name, or if the query itself names it: then
     something about it was asked, and was not found.
     """
     name = passage.title.partition(" (")[0]
@@ -135,7 +136,7 @@ def agree_at_length(answer: str, passage: Passage, alpha: float) -> bool:
 
 
 def independent_passages(answer: str, queries: Sequence[str], passages: Sequence[Passage]) -> int:
-    """Return how many passages hold an answer independently.
+    """Count the passages that hold an answer independently.
 
     Those that say nearly the same count once. Those that repeat a query, as planted ones do, do not count.
     """
@@ -145,12 +146,12 @@ def independent_passages(answer: str, queries: Sequence[str], passages: Sequence
 
 
 def more_exact(proposed: str, found: str, passage: Passage) -> str:
-    """Return the proposed answer if it holds the one that was found, and the passage holds it; else the found one."""
+    """Return the proposed answer if it contains the found one and the passage holds it; else the found one."""
     return proposed if stands_in(proposed, found) and stands_in(passage.shown(), proposed) else found
 
 
 def fuller_name(recalled: str, found: str) -> str | None:
-    """Return the recalled name if it holds what was found, or that only describes it, as "his brother Richard" does."""
+    """Return the recalled name if it contains the found one, or if that only describes it: "his brother Richard"."""
     described = found[:1].islower() and _NAME.fullmatch(recalled)
     return recalled if described or (recalled != found and stands_in(recalled, found)) else None
 

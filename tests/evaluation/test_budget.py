@@ -110,7 +110,7 @@ def test_a_budget_in_dollars_needs_a_price(model, bounded, tmp_path):
         if bounded:
             assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy).n == 2
             return
-        with pytest.raises(OutOfBudgetError, match=f"no price of {model} is known; give max_tokens.*run the same so"):
+        with pytest.raises(OutOfBudgetError, match=f"no price of {model} is known; give max_tokens.*run the same with"):
             evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy, out=tmp_path)
         assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=one_by_one(max_tokens=99), out=tmp_path).n == 2
 

@@ -142,7 +142,7 @@ def test_a_file_that_was_changed_is_refused(run, statement, told):
 
 
 @pytest.mark.parametrize(
-    ("calls", "cost", "told"), [("-5", "0", "nobody pays less than nothing"), ("1", "9e999", "or without end")]
+    ("calls", "cost", "told"), [("-5", "0", "a payment in it is negative"), ("1", "9e999", "or infinite")]
 )
 def test_payments_that_cannot_be_are_refused(run, calls, cost, told):
     change(run, f"INSERT INTO payments VALUES (1, 1, 1, {calls}, 0, 0, 0, 0, 0, 0, {cost}, 0)")
@@ -185,7 +185,7 @@ def test_a_flipped_byte_anywhere_is_noticed_or_harmless(run):
 
 def test_a_file_holds_one_kind_of_thing(run):
     change(run, """UPDATE facts SET value = '"compilation"' WHERE name = 'kind'""")
-    with pytest.raises(QuestreeError, match="holds a run of compilation, and none of evaluation is written into it"):
+    with pytest.raises(QuestreeError, match="holds a run of compilation, and no run of evaluation can be added to it"):
         evaluate(Parrot(), [RIGHT], right, task="t", out=run)
     with pytest.raises(QuestreeError, match=r"runs\.db holds the run parrot: run what made it again"):
         evaluate(Parrot(), [RIGHT], right, task="t", out=run / "parrot")

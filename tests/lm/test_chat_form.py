@@ -16,7 +16,7 @@ from questree.evaluation.capsule import pack, replay
 from questree.lm.adapters import ReplySchema, patient
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.limits import RunPolicy
-from questree.lm.options import _tell_no_form
+from questree.lm.options import _warn_no_form
 from questree.metrics import metric
 from questree.programs import PROGRAMS
 from questree.programs.registry import takes_retriever
@@ -74,7 +74,7 @@ def asked():
 
 @pytest.mark.parametrize("end", ["stop", "length"])
 def test_an_lm_that_never_keeps_the_form_is_asked_for_json_from_its_third_reply_on(asked, end, caplog):
-    _tell_no_form.cache_clear()
+    _warn_no_form.cache_clear()
     found = asked(server := Server(PROSE, end=end))
     assert [(one.answer, one.spent.calls) for one in found] == [("Paris", 3), ("Paris", 1)]
     assert server.formats == [None, None, ["answer"], ["answer"]]
