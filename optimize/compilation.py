@@ -120,7 +120,7 @@ class _Steps:
 
     def __init__(self, plan: Plan, file: WritableFile, run: TrackedRun):
         self.plan, self.file, self.run = plan, file, run
-        self.program, self.kept = plan.program, KeptCompilation(plan, file, run)
+        self.program = plan.program
 
     def take(self) -> Compiled:
         """Score the program, compile it, save it and score it again."""
@@ -129,18 +129,17 @@ class _Steps:
         train = apart_from(train, plan.examples.dev)
         if plan.teacher == "annotations":
             train = annotated(train)
-        self.kept.check()
-        bill = LMBill(plan.policy, self.file)
+        kept, bill = KeptCompilation(plan, self.file, self.run), LMBill(plan.policy, self.file)
         with bill.open():
             before = self.score(self.program, "before")
             with self.stopping():
-                compilation = self.kept.finished() or self.optimize(train, val, bill)
+                compilation = kept.finished() or self.optimize(train, val, bill)
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
             self.begin("after", compilation.program)  # refuses another program than an earlier attempt made
-            self.kept.save(compilation)  # at once, and not with the scores: scoring may be interrupted
+            kept.save(compilation)  # at once, and not with the scores: scoring may be interrupted
             after = self.score(compilation.program, "after")
-            return self.kept.keep(Compiled(compilation, before, after))
+            return kept.keep(Compiled(compilation, before, after))
 
     def begin(self, stage: str, program: Program) -> KeptRun | None:
         """Return the run of a program in the file, or None where nothing is to be kept."""

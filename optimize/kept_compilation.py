@@ -31,16 +31,17 @@ class _Done(BaseModel):
 
 
 class KeptCompilation:
-    """The artifact of a compilation, where one is kept or tracked; its candidates are in the file beside it."""
+    """The artifact of a compilation, where one is kept or tracked; its candidates are in the file beside it.
+
+    Raises:
+        QuestreeError: the program cannot be saved.
+    """
 
     def __init__(self, plan: Plan, file: WritableFile, run: TrackedRun):
         self.plan, self.file, self.run = plan, file, run
         self.folder, self.saves = file.path.with_name("program"), plan.out is not None or run.on
-
-    def check(self) -> None:
-        """Refuse at once what cannot be saved; what is saved is known here."""
-        if self.saves:
-            code_name(self.plan.program)
+        if self.saves:  # what cannot be saved is refused at once, and what is saved is known here
+            code_name(plan.program)
 
     def finished(self) -> Compilation | None:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
