@@ -113,6 +113,15 @@ def save(program: Program, folder: str | Path, **facts: Any) -> Path:
     return target
 
 
+def code_name(program: Program) -> str:
+    """Return the name by which the code of a program is found again; of one made of several, that of its members.
+
+    Raises:
+        QuestreeError: it has none.
+    """
+    return saved_name(type(members_of(program)[0]))
+
+
 def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
     first, by_lm = members_of(program)[0], reader_name(program) == LMReader.name
     # an LM that reads is a module with a prompt of its own, which may have been compiled
@@ -121,7 +130,7 @@ def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
     as_coded = build_kind(type(first), settings, retriever=program.retriever, reader=reader)
     content: dict[str, Any] = {
         "format": FORMAT,
-        "program": {"name": saved_name(type(first)), "settings": settings},
+        "program": {"name": code_name(program), "settings": settings},
         "signatures": signature_fingerprints(as_coded),
         "lm": lm_facts(),
         "retriever": _index_facts(program),

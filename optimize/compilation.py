@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Literal
 
 import dspy
-from pydantic import BaseModel
 
 from ..common.errors import QuestreeError
-from ..common.json_files import validate
 from ..evaluation import Evaluation, Interrupted, OutOfBudgetError, RunPolicy, Tracking, evaluate
 from ..evaluation.identity import lm_facts, versions
 from ..evaluation.kept_run import KeptRun, begin
@@ -23,14 +21,11 @@ from ..evaluation.record_scores import MetricError, ScoreFunction, checked_metri
 from ..evaluation.run_file import WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun
 from ..evaluation.tracking_store import without_password
-from ..lm.spent import Spent
-from ..programs import Program, saved_name
-from ..programs.states import members_of
-from .artifact import MANIFEST, load, read_artifact, save
+from ..programs import Program
 from .budget import BudgetSpentError, LMBill
-from .candidates import Candidate, CandidateKeeper, read_candidates
+from .candidates import Candidate, CandidateKeeper
 from .demonstrations import annotated, apart_from
-from .mlflow_model import log_model
+from .kept_compilation import KeptCompilation
 from .optimizer_run import run_optimizer
 from .optimizers import Optimizer
 from .plan import Plan, check_asked, checked, checked_examples, checked_optimizer, checked_student, checked_teacher
@@ -120,22 +115,12 @@ def compile(
             return compiled
 
 
-class _Done(BaseModel):
-    """What an artifact stores about its compilation."""
-
-    spent: Spent
-    paid: Spent
-    seconds: float
-    judged: dict[str, int]
-
-
 class _Stages:
     """The stages of a compilation. Each is done once: what an interrupted attempt finished is taken over."""
 
     def __init__(self, plan: Plan, file: WritableFile, run: TrackedRun):
         self.plan, self.file, self.run = plan, file, run
-        self.program, self.folder = plan.program, file.path.with_name("program")
-        self.saves = plan.out is not None or run.on
+        self.program = plan.program
 
     def take(self) -> Compiled:
         """Score the program, compile it, save it and score it again."""
@@ -144,20 +129,17 @@ class _Stages:
         train = apart_from(train, plan.examples.dev)
         if plan.teacher == "annotations":
             train = annotated(train)
-        if self.saves:  # refuses at once what cannot be saved, and lets this process load it
-            saved_name(type(members_of(self.program)[0]))
-        bill = LMBill(plan.policy, self.file)
+        kept, bill = KeptCompilation(plan, self.file, self.run), LMBill(plan.policy, self.file)
         with bill.open():
             before = self.score(self.program, "before")
             with self.stopping():
-                compilation = self.load_finished() or self.optimize(train, val, bill)
+                compilation = kept.finished() or self.optimize(train, val, bill)
             counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
             compilation = replace(compilation, questions=counts)
             self.begin("after", compilation.program)  # refuses a program that differs from that of an earlier attempt
-            if self.saves:  # before the scores, as scoring may be interrupted
-                save(compilation.program, self.folder, **self.describe(compilation))
+            kept.save(compilation)  # before the scores, as scoring may be interrupted
             after = self.score(compilation.program, "after")
-            return self.keep(Compiled(compilation, before, after))
+            return kept.keep(Compiled(compilation, before, after))
 
     def begin(self, stage: str, program: Program) -> KeptRun | None:
         """Return the run of a program in the file, or None where nothing is to be kept."""
@@ -197,21 +179,6 @@ class _Stages:
                 raise MetricError(f"{said} Mend the metric and run the same {again}") from stop.__cause__
             raise Interrupted(f"{said} Run the same {again}", at_once=getattr(stop, "at_once", False)) from None
 
-    def load_finished(self) -> Compilation | None:
-        """Return what an interrupted run of the same plan had finished compiling, or None."""
-        if not (self.folder / MANIFEST).exists() or not keeps_scores(self.plan.metric):
-            return None
-        parts: dict[str, Any] = {
-            name: getattr(self.program, name, None) for name in ("retriever", "reader", "duplicates")
-        }
-        artifact = read_artifact(self.folder)
-        try:
-            done = validate(_Done, artifact.manifest.facts().get("compilation"))
-        except ValueError as error:
-            raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
-        candidates = read_candidates(self.file)
-        return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged)
-
     def optimize(self, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compilation:
         """Let the optimizer work, and tell and track the candidates that it tries."""
         plan, tracked, whole = self.plan, count(), min(len(train), len(val)) or len(train)
@@ -228,47 +195,9 @@ class _Stages:
         with self.run.traces(compilation=True):
             return run_optimizer(plan, train, val, bill, CandidateKeeper(self.file, on_candidate))
 
-    def keep(self, compiled: Compiled) -> Compiled:
-        """Save the program with its scores, and track it; return it with its folder and its address."""
-        scores = {"before": compiled.before.score, "after": compiled.after.score, "gain": compiled.gain}
-        scores |= {"grounded": compiled.after.grounded}
-        if self.saves:
-            facts = self.describe(compiled.compilation)
-            save(compiled.program, self.folder, scores={name: asdict(one) for name, one in scores.items()}, **facts)
-        address = _track(self.run, compiled, self.folder, self.plan.register) if self.run.on else None
-        return replace(compiled, artifact=self.folder if self.plan.out else None, address=address)
-
-    def describe(self, compilation: Compilation) -> dict[str, Any]:
-        """Return what the artifact stores about its compilation."""
-        facts = self.plan.facts()
-        told = ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
-        return {
-            **{key: facts[key] for key in told},
-            "compilation": {
-                "spent": compilation.spent.model_dump(),
-                "paid": compilation.paid.model_dump(),
-                "seconds": round(compilation.seconds, 3),
-                "judged": dict(compilation.judged),
-                "candidates": len(compilation.candidates),
-            },
-        }
-
 
 def _what_is_paid_again() -> str:
     """Return whether a stopped optimizer asks and pays again, in words."""
     if dspy.cache.enable_disk_cache and getattr(dspy.settings.lm, "cache", False):
         return "answered LM calls come from the cache"
     return "the replies of this LM are not kept on disk, so the optimizer asks it all of its questions anew"
-
-
-def _track(run: TrackedRun, compiled: Compiled, folder: Path, register: str | None) -> str | None:
-    """Log gain and cost, prompts, artifact and the model to serve; return the artifact's address."""
-    gain, compilation = compiled.gain, compiled.compilation
-    figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
-    figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
-    figures["score"] = compiled.after.score.mean
-    figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
-    run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
-    run.prompts(compiled.program)
-    run.write(log_model, folder, "model", register)
-    return run.folder(folder, "program")

@@ -11,13 +11,12 @@ from typing import Any, Literal
 import dspy
 
 from ..common.errors import QuestreeError
+from ..evaluation import RunPolicy, Tracking
 from ..evaluation.identity import digest, lm_facts, run_identity, versions
 from ..evaluation.kept_run import check_same
 from ..evaluation.record_scores import ScoreFunction, metric_name
 from ..evaluation.records import check_example, plain, question_id
 from ..evaluation.run_file import WritableFile
-from ..evaluation.tracking import Tracking
-from ..lm.limits import RunPolicy
 from ..programs import Program
 from ..programs.composed import Composed
 from ..programs.program import checked_program

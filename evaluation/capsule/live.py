@@ -11,20 +11,18 @@ import dspy
 from ...common.errors import QuestreeError
 from ...lm.account import Account
 from ...lm.limits import RunPolicy
-from ...metrics import METRICS, metric
 from ...programs import REGISTRY
 from ...retrieval import Retriever
 from ..evaluation import Paired
 from ..identity import lm_facts
 from ..kept_run import begin
-from ..record_scores import ScoreFunction
 from ..records import Record
 from ..run import Progress, ask_again
 from ..run_file import writing
 from ..series import named_progress
 from ..stored_runs import StoredRun, open_runs, steps_of
 from .differences import Difference, step_differences
-from .replay import adapter_of, program_of
+from .restored import adapter_of, metrics_of, program_of
 from .stand_ins import KeptSearches, all_steps, is_trained
 
 
@@ -89,7 +87,7 @@ def replay_live(
                 before, after = ask_again(
                     program,
                     run.records,
-                    _metrics_of(run),
+                    metrics_of(run),
                     out=kept,
                     simulated=run.simulated,
                     on_progress=named_progress(on_progress, run.name),
@@ -105,18 +103,10 @@ def replay_live(
     return drifts
 
 
-def _metrics_of(run: StoredRun) -> list[ScoreFunction]:
-    """Return the metrics that scored a run."""
-    metrics: list[ScoreFunction] = [metric(one) for one in run.records[0].scores if one in METRICS]
-    if not metrics:
-        raise QuestreeError(f"{run.name}: no metric that scored it is known here.")
-    return metrics
-
-
 def _check(run: StoredRun, retriever: Retriever | None) -> None:
     """Raise a QuestreeError if the run cannot be asked again: it needs a part that is neither here nor packed."""
     adapter_of(run)
-    _metrics_of(run)
+    metrics_of(run)
     program_of(run, retriever=None, reader=None, duplicates=None)
     if is_trained(run.part("reader")) or run.part("duplicates"):
         raise QuestreeError(

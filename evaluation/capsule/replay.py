@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import dspy
 
-from ...common.errors import QuestreeError
 from ...lm.episode import EpisodeStep, replaying
-from ...lm.guard import ADAPTERS, adapter_named
 from ...lm.limits import Limits, limited
 from ...metrics import METRICS, metric
-from ...programs import REGISTRY, Program, build
+from ...programs import REGISTRY, Program
 from ..record_scores import score
 from ..records import Record
 from ..run import answer
 from ..stored_runs import StoredRun, open_runs
 from .differences import Difference, answer_differences, step_differences
+from .restored import adapter_of, program_of
 from .stand_ins import lm_of, parts_of
 
 
@@ -74,35 +72,6 @@ def _replayed(run: StoredRun) -> ReplayedRun:
         program = program_of(run, **parts_of(run))
         questions = tuple(_asked_again(program, record, run) for record in run.records)
     return ReplayedRun(run.name, run.simulated, questions)
-
-
-def adapter_of(run: StoredRun) -> dspy.Adapter | None:
-    """Return the adapter that wrote the prompts of a run; None for the default adapter."""
-    adapter = run.part("lm").get("adapter", "chat")
-    if adapter not in ADAPTERS:
-        raise QuestreeError(f"{run.name}: the adapter {adapter!r} is not known here.")
-    return adapter_named(adapter)
-
-
-def program_of(run: StoredRun, **parts: Any) -> Program:
-    """Return the program of a run, made by the present code; a compiled one with its stored prompts.
-
-    Args:
-        parts: ``retriever``, ``reader``, ``duplicates``.
-    """
-    reader, state = run.part("reader"), run.environment.state
-
-    def coded() -> Program:
-        name = run.environment.program or str(run.identity.get("program"))
-        program = build(name, run.part("settings"), **parts)
-        if reader and parts["reader"] is None:
-            program.reader.threshold = reader.get("threshold")
-        return program
-
-    try:
-        return coded() if state is None else state.program(coded)
-    except ValueError as problem:
-        raise QuestreeError(f"{run.name}: its compiled program does not fit this version: {problem}.") from problem
 
 
 def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQuestion:
