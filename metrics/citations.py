@@ -57,7 +57,7 @@ class Mark(NamedTuple):
         texts = [self.fragment]
         if not own and not names:
             texts = [self.sentence, f"{self.before} {self.sentence}"]
-        elif not names and not own <= held and {*by_value(self.fragment).split()[-1:]} & named:
+        elif not names and not own & held and {*by_value(self.fragment).split()[-1:]} & named:
             texts = [self.sentence]
         for text in texts:
             own, names = _beyond(text, named)
