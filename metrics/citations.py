@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..common.sentences import sentences, without_item_mark
-from .claims import all_stand_in, claim_terms, items, stands_in, supporting_sentences, supports_fragment
+from .claims import SHORT, all_stand_in, claim_terms, items, stands_in, supporting_sentences, supports_fragment
 from .values import by_value
 
 _MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
@@ -19,7 +19,6 @@ _SOURCE = re.compile(
     r"(?:(?:according to|as|in|from|by)\b\s*)?(?:the )?(?:passages?|paragraphs?|sources?|documents?|texts?|notes?)?",
     re.IGNORECASE,
 )
-_SHORT = 3  # letters of a word that says little: is, the, was
 _GOES_ON = re.compile(r"\s+[a-z]")
 _CONCLUDES = re.compile(  # or tells that nothing tells it
     r"(?:so|thus|hence|therefore|that is|a guess|others fit as well|no(?:ne of the)? (?:passages?|texts?|sources?))\b"
@@ -136,7 +135,7 @@ def _judged(content: str, references: Sequence[str], question: str) -> Iterator[
 
 def _beyond(text: str, named: set[str]) -> tuple[set[str], list[str]]:
     """Return the longer words, and the names, numbers and dates, of a text beyond the words of a title."""
-    words = {word for word in by_value(text).split() if len(word) > _SHORT} - named
+    words = {word for word in by_value(text).split() if len(word) > SHORT} - named
     return words, [name for name in claim_terms(text) if not {*by_value(name).split()} <= named]
 
 

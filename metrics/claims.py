@@ -39,7 +39,9 @@ _BETWEEN_ITEMS = re.compile(
     re.IGNORECASE,
 )
 _DATED = re.compile(r"(\d+ [a-z]+) (\d{3,4})")
+_CLAUSES = re.compile(r"[,;]?\s+(?:and|but)\s+")
 _MOST_COUNTED = 20
+SHORT = 3  # letters of a word that says little: is, the, was
 
 
 def stands_in(text: str, phrase: str) -> bool:
@@ -143,7 +145,8 @@ def supporting_sentences(fragment: str, passage: str, title: str = "") -> list[s
     """Return the sentences of a passage that support a fragment, in their order; none if none holds anything of it.
 
     They are the one that holds most of it and, for each name, number or date that neither it nor the title holds, the
-    best one that does: a mother and a father may stand in two sentences.
+    best one that does: a mother and a father may stand in two sentences. A clause without any ("is female and")
+    has its best sentence, too.
 
     Args:
         fragment: the words that end at a mark.
@@ -157,6 +160,11 @@ def supporting_sentences(fragment: str, passage: str, title: str = "") -> list[s
         holding = [one for one in told if stands_in(one, item)]
         if chosen and holding and not any(stands_in(text, item) for text in (title, *chosen)):
             chosen.append(holding[best_sentence(fragment, holding) or 0])
+    for clause in _CLAUSES.split(fragment) if chosen else []:
+        shown = {*by_value(" ".join([title, *chosen])).split()}
+        new = {word for word in by_value(clause).split() if len(word) > SHORT} - shown
+        if new and all(stands_in(title, name) for name in claim_terms(clause)):
+            chosen += [one for one in told if new <= {*by_value(one).split()}][:1]
     return [one for one in told if one in chosen]
 
 

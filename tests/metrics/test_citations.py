@@ -190,6 +190,14 @@ def test_a_mark_that_ends_a_name_alone_is_shown_with_what_its_sentence_says_of_i
         ("The texts on Ann Lee [1] and Jo Roe [2] name no friends.", ["The friends of Ann Lee are Bo Ek and Jo Roe."]),
         ("Her friends are Ann Lee and Bo Ek [2], who are all women [1].", []),
         ("Cy Moor is a cooper [2]. Ann Lee is a woman [1].", []),
+        (
+            "The person whose occupation is cooper is Ann Lee [1], with Jo Roe [2].",
+            ["The occupation of Ann Lee is cooper."],
+        ),
+        (
+            "Ann Lee is female and has a friend, Jo Roe [1].",
+            ["The friends of Ann Lee are Bo Ek and Jo Roe.", "Ann Lee is female."],
+        ),
         ("Cy Moor is a cooper [2]. It is so [1].", ["The occupation of Ann Lee is cooper."]),
     ],
 )
