@@ -146,7 +146,7 @@ class Parts:
             raise QuestreeError(
                 "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
             )
-        from .common.caches import cache_folder
+        from .common.files import cache_folder
         from .retrieval.index_builder import load_or_build
 
         return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from .common.caches import cache_folder
 from .common.errors import QuestreeError, did_you_mean
+from .common.files import cache_folder
 from .lm.limits import Limits, RunPolicy
 
 if sys.version_info >= (3, 11):

@@ -1,4 +1,4 @@
-"""Files and folders that a kill leaves whole, and folders that one process writes at a time.
+"""Files and folders that a kill leaves whole, folders that one process writes at a time, and the folder of caches.
 
 A folder may be somebody else's: where a new file is to stand, a link or a pipe may stand. None is written through.
 """
@@ -9,6 +9,7 @@ import errno
 import hashlib
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -155,3 +156,25 @@ def file_hash(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return the folder that ``QUESTREE_CACHE`` names, or the platform's cache folder.
+
+    Raises:
+        QuestreeError: no folder is named, and the user has no home.
+    """
+    if given := os.environ.get("QUESTREE_CACHE"):
+        return Path(given).expanduser()
+    try:
+        return _platforms()
+    except RuntimeError:
+        raise QuestreeError("There is no home folder here; name a folder for caches: QUESTREE_CACHE.") from None
+
+
+def _platforms() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "questree"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "questree" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "questree"

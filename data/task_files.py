@@ -13,9 +13,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
-from ..common.files import make_folder, put_in_place, write_atomically
+from ..common.files import cache_folder, make_folder, put_in_place, write_atomically
 from ..common.manifests import FileRecord, ManifestKind
 from .task import Split
 

@@ -192,7 +192,7 @@ class _Call:
         return reply
 
     def leave_out(self, inputs: dict[str, Any], dropped: Dropped | None) -> None:
-        """Use these inputs from now on; note what was dropped from them."""
+        """Take these inputs from now on; note what was dropped from them."""
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 

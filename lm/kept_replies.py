@@ -16,8 +16,8 @@ from diskcache.core import MODE_PICKLE
 from dspy.clients import Cache
 from dspy.clients.disk_serialization import DeserializationError, restricted_disk
 
-from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
+from ..common.files import cache_folder
 from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
 from .adapters import ReplySchema

@@ -26,7 +26,7 @@ from ..lm.progress import is_told, tell
 from ..lm.scope import scope
 from ..lm.spent import Spent, other_callbacks
 from ..metrics import normalise, ranked
-from ..retrieval import Passage, Retriever, as_retriever, asking
+from ..retrieval import Passage, Retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .answer import Abstain, settle_answer
@@ -78,7 +78,7 @@ class Program(dspy.Module):
     """A question-answering program. A subclass writes `reason`; this class turns failures into failed predictions.
 
     Args:
-        retriever: where passages come from, DSPy's retrievers included (see `as_retriever`); None for programs that
+        retriever: where passages come from, DSPy's retrievers included (`as_retriever`); None for programs that
             use none. All copies share it.
         settings: saved with the program; each subclass has settings of its own. None for the defaults.
     """
@@ -93,9 +93,10 @@ class Program(dspy.Module):
     duplicates: Any = None
     """Parts of some programs, see SearChain; all copies share them."""
 
-    def __init__(self, retriever: Retriever | None = None, settings: BaseModel | None = None):
+    def __init__(self, retriever: Retriever | Callable[..., Any] | None = None, settings: BaseModel | None = None):
         super().__init__()
-        self.retriever = None if retriever is None or not self.searches else as_retriever(retriever)
+        given = retriever if self.searches else None
+        self.retriever = given if given is None or isinstance(given, Retriever) else _adapted(given)
         self.settings = settings or self.Settings()
         index = f", from the index {self.retriever.name}, with citations" if self.retriever else ""
         self.__doc__ = f"Answer a question that needs several facts{index}."  # for `dspy.Tool`
@@ -406,3 +407,9 @@ def _check_question(given: Any, question: str, answer_style: str) -> None:
     for fault, is_found in faults.items():
         if is_found:
             raise CallFailedError("question", fault)
+
+
+def _adapted(given: Callable[..., Any]) -> Retriever:
+    from ..retrieval import as_retriever  # only now: most retrievers are ours
+
+    return as_retriever(given)

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..common.errors import QuestreeError
 from ..common.registry import Registry
-from .adapted import as_retriever
 from .contracts import DuplicateCheck, Reader, Retriever
 
 _JOINT, _LINKED = "+", "linked:"
@@ -30,6 +29,8 @@ def _read_reader(name: str, found: Any) -> Reader:
 
 
 def _read_retriever(name: str, found: Any) -> Retriever:
+    from .adapted import as_retriever  # only now: most retrievers are ours
+
     parameters = inspect.signature(found).parameters.values() if inspect.isfunction(found) else ()
     takes_query = any(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters)
     return as_retriever(found if takes_query else _made(found))

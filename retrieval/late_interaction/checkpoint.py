@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...common.caches import cache_folder
 from ...common.errors import CheckpointError
+from ...common.files import cache_folder
 from .. import checkpoints
 from ..checkpoints import Checkpoint, minilm_folder
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from questree.common.caches import cache_folder
 from questree.common.errors import QuestreeError
+from questree.common.files import cache_folder
 
 
 def test_without_a_home_a_folder_must_be_named(monkeypatch, tmp_path):

@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
-from questree.common.caches import cache_folder
 from questree.common.errors import CheckpointError
+from questree.common.files import cache_folder
 from questree.data import MINI_CORPUS
 from questree.retrieval import build_index, load_index, read_corpus
 from questree.retrieval.late_interaction import checkpoint as module
