@@ -2,7 +2,7 @@
 
 - The run file: `run_file` (tables, reading, writing), `kept_run` (writing a run), `stored_runs` (reading runs).
 - The record: `records` (an answered question), `identity` and `environment` (what tells one run from another).
-- The run: `run` (ask, keep, score), `pools`, `interruption`, `repeats`, `attacks/`.
+- The run: `run` (ask, keep, score), `pools`, `repeats`, `series`, `attacks/`.
 - Views of records: `evaluation`, `tables`, `comparison/`, `analyses`, `audit`, `capsule/` (a copy of runs, and replay).
 - MLflow: `tracking`, `tracking_store`, `tracked_runs`, `traces`, `genai`.
 """

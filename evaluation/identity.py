@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 from ..common.manifests import installed_versions, json_hash
 from ..lm.guard import adapter_name
 from ..lm.models import is_simulated
-from ..lm.window import options_of
+from ..lm.options import options_of
 from ..programs import Program
 from ..programs.composed import NearestDemonstrations
 from ..programs.states import state_without_lms

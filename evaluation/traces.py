@@ -19,8 +19,8 @@ from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
 from ..common.secrets import without_secrets
 from ..lm.failure import first_line, remember_lm
+from ..lm.options import options_of
 from ..lm.scope import scope, scoped
-from ..lm.window import options_of
 from ..retrieval import Passage
 from .records import plain
 

@@ -9,9 +9,11 @@ From a step of a program to the run file, a call passes these files:
 4. `spent.py`: a `Meter` measures the request; the open `Account` (`account.py`) has it on the disk before it is sent.
 5. DSPy asks the LM: its cache (`kept_replies.py`), or our connection (`transport.py`).
 6. `adapters.py`, with `thoughts.py` and `repairs.py`, reads the reply; `replies.py` says how it ended.
-7. `failure.py` names the cause of an error, and `retries.py` waits before the next request.
-8. `episode.py`: `end_step` adds the step with its outcome and its cost. `evaluation.kept_run` writes a question's steps
+7. `episode.py`: `end_step` adds the step with its outcome and its cost. `evaluation.kept_run` writes a question's steps
    into the run file, beside its record.
+8. `failure.py` names the cause of an error, and `retries.py` waits before the next request.
+
+`progress.py` tells listeners of each call, and `parallel.py` runs calls at the same time and ends those that are late.
 
 A budget is looked at between questions (`evaluation.run`, `RunPolicy.over_budget`), and before each request while a
 program is compiled (`optimize.budget`).

@@ -1,4 +1,4 @@
-"""Count LM requests and their cost: each is on the disk before it is sent, so that a kill loses none."""
+"""Count LM requests and their cost: each is on the disk before our connection sends it, so that a kill loses none."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .kept_replies import watch_cache
 from .limits import OutOfBudgetError, RunPolicy
 from .scope import scope, scoped
 from .spent import Meter, Spent, metered, other_callbacks, total
-from .transport import bound_replies
+from .transport import use_our_connection
 
 logger = logging.getLogger(__name__)
 
 
-class Book(Protocol):
+class Ledger(Protocol):
     """A store of accounts: each call with the run that it was made for; None for a call of no run."""
 
     def paid(self) -> dict[int | None, Spent]:
@@ -40,14 +40,14 @@ class Account(BaseCallback):
     that was sent for it counts as a call with the tokens of its prompt.
 
     Args:
-        book: where it is kept; an earlier attempt may have begun it. None keeps nothing.
+        ledger: where it is kept; an earlier attempt may have begun it. None keeps nothing.
         run: of the calls; None for the account around the accounts of all runs, which count in its `total`.
     """
 
-    def __init__(self, book: Book | None = None, run: int | None = None) -> None:
+    def __init__(self, ledger: Ledger | None = None, run: int | None = None) -> None:
         self.around: Account | None = None
-        self.book, self.run = book, run
-        paid = book.paid() if book else {}
+        self.ledger, self.run = ledger, run
+        paid = ledger.paid() if ledger else {}
         self._earlier, self._sum = paid.pop(run, Spent()), Spent()
         self._parts: dict[int | Account | None, Spent | Account] = {**paid} if run is None else {}
         self._calls = set[Meter]()  # calls on their way
@@ -58,7 +58,7 @@ class Account(BaseCallback):
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Begin a call that DSPy makes for itself, as for a proposal; a call of a program has a meter of its own."""
         remember_lm(instance)
-        bound_replies(instance, inputs.get("kwargs") or {})  # its connection notes what it sends
+        use_our_connection(instance, inputs.get("kwargs") or {})  # its connection notes what it sends
         watch_cache()
         meter = Meter(instance, inputs.get("messages") or [{"content": str(inputs.get("prompt") or "")}])
         block = ExitStack()
@@ -93,8 +93,8 @@ class Account(BaseCallback):
         """
         with self._changed:
             self._check_open()
-        if self.book is not None:
-            self.book.pay(meter.number, self.run, meter.sent, ended=False)
+        if self.ledger is not None:
+            self.ledger.pay(meter.number, self.run, meter.sent, ended=False)
 
     def end(self, meter: Meter, took: Spent) -> None:
         """Count what a call took."""
@@ -109,8 +109,8 @@ class Account(BaseCallback):
         """Count what a call took; answers of the client's cache cost nothing."""
         with self._changed:
             self._sum = total([self._sum, took])
-            if self.book and not self._closed and (took.calls > took.cached or took.failed):
-                self.book.pay(call or randbits(62), self.run, took, ended=True)
+            if self.ledger and not self._closed and (took.calls > took.cached or took.failed):
+                self.ledger.pay(call or randbits(62), self.run, took, ended=True)
 
     @property
     def spent(self) -> Spent:

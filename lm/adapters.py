@@ -51,7 +51,7 @@ _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
 
 
-def patient(adapter: dspy.Adapter) -> dspy.Adapter:
+def lenient(adapter: dspy.Adapter) -> dspy.Adapter:
     """Return our version of one of DSPy's adapters, with its options; any other adapter as it is."""
     kind = _OURS.get(type(adapter))
     if kind is None:

@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from ..common.event_loop import on_loop
 from ..signatures.answers import describe_style
-from .adapters import patient, prompt_of
+from .adapters import lenient, prompt_of
 from .episode import Dropped, begin_step, end_step, is_replayed
 from .failure import (
     PASSING,
@@ -39,7 +39,7 @@ from .progress import can_send, check_followed, listener, told_call
 from .replies import end_of, fault_of, finish_reason, replies_of, stored_lm
 from .scope import scope
 from .spent import Meter, Spent, metered, total
-from .transport import bound_replies
+from .transport import use_our_connection
 from .window import Drop, drop_passage, fit
 
 ATTEMPTS = 3  # attempts to get a usable reply
@@ -104,7 +104,7 @@ class _Call:
         remember_lm(lm)
         watch_cache()
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
-        self.adapter = patient(adapter_in_use())
+        self.adapter = lenient(adapter_in_use())
         self.options = RequestOptions(predict, config, lm, self.adapter)
         self.name, self.writing = str(predict.signature.__name__), writing
         self.replies = self.attempts = self.retries = self.shortenings = 0
@@ -156,7 +156,7 @@ class _Call:
         failed: BaseException | None = None
         stream = settings.get("send_stream", dspy.settings.send_stream)
         config = self.options.of_request(stored is not None, stream is not None)
-        bound_replies(lm, self.predict.config | config)
+        use_our_connection(lm, self.predict.config | config)
         try:
             with metered(meter, settings, server=address_of(lm), until=latest_end(seconds := _patience(lm))):
                 given = {"lm": lm, "config": config, "demos": demos, **inputs}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import inf
@@ -19,8 +19,10 @@ from .episode import is_replayed
 from .failure import address_of, cause_of, overflows
 from .models import facts_of, is_served
 from .scope import scope, scoped
-from .window import options_of, reply_tokens, window_of
+from .window import window_of
 
+OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "rollout_id", "n")
+"""Options of an LM that a reply may depend on."""
 LARGEST_REPLY, LARGEST_REASONED = 4096, 16_000  # tokens of a reply, by default; with its reasoning
 UNREADABLE = 2  # unreadable replies in the chat form, less the readable ones, after which a schema asks for JSON
 
@@ -130,6 +132,20 @@ class RequestOptions:
     def window(self) -> float:
         """Return the LM's window in tokens; infinity if it is not known."""
         return window_of(self._lm) or inf
+
+
+def reply_tokens(options: Mapping[str, Any]) -> int | None:
+    """Return the token limit of a reply by an LM's options; None if there is none.
+
+    DSPy uses another name for it if the LM is one of OpenAI's reasoning models.
+    """
+    most: int | None = options.get("max_completion_tokens") or options.get("max_tokens")
+    return most
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an LM, or of a request, that a reply may depend on; None for one that is not given."""
+    return {name: options.get(name) for name in OPTIONS} | {"max_tokens": reply_tokens(options)}
 
 
 @contextmanager

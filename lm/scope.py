@@ -25,7 +25,7 @@ class Scope(NamedTuple):
         traced: the question whose id names its trace (`evaluation.traces.Traced`).
         account: counts what LM calls take (`Account`).
         meter: measures the LM call that is on its way (`Meter`).
-        sampling: the LM's options for sampling each reply (`call.sampled`).
+        sampling: the LM's options for sampling each reply (`options.sampled`).
         server: the address of the LM that is asked, part of the key of kept replies; None outside of our calls.
         counts_failures: whether the caller counts failed questions (`counting_failures`).
         is_apart: whether this is one of a question's tasks that run at the same time.

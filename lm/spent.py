@@ -71,7 +71,7 @@ class Meter:
     Attributes:
         lm: the LM that is asked.
         sent: the cost of what was sent by now, as if it got no reply.
-        number: the number of the call in its account's book, unique across all attempts.
+        number: the number of the call in its account's ledger, unique across all attempts.
     """
 
     def __init__(self, lm: dspy.BaseLM, messages: Sequence[dict[str, Any]]):

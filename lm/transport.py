@@ -46,7 +46,7 @@ _PIECE = 8192  # characters: DSPy reads no longer line of a stream than 64 KB
 _SHOWN = 500  # characters of an error's body, if it has no message
 
 
-def bound_replies(lm: dspy.BaseLM, options: Mapping[str, Any]) -> None:
+def use_our_connection(lm: dspy.BaseLM, options: Mapping[str, Any]) -> None:
     """Give an LM and its copies the client that DSPy would make for their next request, but with our connection.
 
     No option of `dspy.LM` names a connection. The client stands where DSPy looks for it, among those of the LM.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 import dspy
@@ -106,24 +105,6 @@ def shown_of(passages: list[T], reply: dspy.Prediction) -> list[T]:
     """Return the numbered passages that the prompt showed: the reply can cite no others."""
     shown = getattr(reply, "_shown", None)
     return passages if shown is None else passages[: len(shown)]
-
-
-def reply_tokens(options: Mapping[str, Any]) -> int | None:
-    """Return the token limit of a reply by an LM's options; None if there is none.
-
-    DSPy uses another name for it if the LM is one of OpenAI's reasoning models.
-    """
-    most: int | None = options.get("max_completion_tokens") or options.get("max_tokens")
-    return most
-
-
-OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "rollout_id", "n")
-"""Options of an LM that a reply may depend on."""
-
-
-def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an LM, or of a request, that a reply may depend on; None for one that is not given."""
-    return {name: options.get(name) for name in OPTIONS} | {"max_tokens": reply_tokens(options)}
 
 
 def window_of(lm: dspy.BaseLM) -> int | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import dspy
 
 from ..evaluation.run import Interrupted
-from ..lm.account import Account, Book
+from ..lm.account import Account, Ledger
 from ..lm.limits import RunPolicy
 from ..lm.spent import Meter
 
@@ -27,11 +27,11 @@ class LMBill(Account):
     more than the budget may be spent.
 
     Args:
-        book: of the compilation; None keeps nothing.
+        ledger: of the compilation; None keeps nothing.
     """
 
-    def __init__(self, policy: RunPolicy, book: Book | None = None) -> None:
-        super().__init__(book)
+    def __init__(self, policy: RunPolicy, ledger: Ledger | None = None) -> None:
+        super().__init__(ledger)
         self._policy = policy
 
     def begin(self, meter: Meter) -> None:

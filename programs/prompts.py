@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import dspy
 
 from ..common.sentences import sentences
-from ..lm.adapters import patient
+from ..lm.adapters import lenient
 from ..lm.guard import adapter_in_use, shown_demonstrations
 from ..lm.window import most_tokens
 from .program import Program
@@ -51,7 +51,7 @@ def rendered_prompts(program: Program) -> list[RenderedPrompt]:
 
 def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     """Return the prompt of one predictor, written by the adapter that is configured."""
-    adapter = patient(adapter_in_use())
+    adapter = lenient(adapter_in_use())
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
     demonstrations = shown_demonstrations(predictor, adapter)

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 import questree.signatures
 from questree.common.text import printable
 from questree.evaluation.records import Record
-from questree.lm.adapters import patient
+from questree.lm.adapters import lenient
 from questree.lm.guard import guarded, shown_demonstrations
 from questree.pages import answer_page
 from questree.programs import Node, ReasoningTree
@@ -67,7 +67,7 @@ def fuzz(cases: int, seed: int = 0) -> dict[str, Tally]:
         text = hostile_text(draw, draw.choice(list(signature.output_fields)))
         note("markers", not reads_as_marker(Passage(id=text, title=text, text=text).shown()))
         for make in ADAPTERS.values():
-            adapter = patient(make())
+            adapter = lenient(make())
             held = echo_sets_nothing(signature, adapter, text) and sections_hold(signature, adapter, text)
             note(type(adapter).__name__, held)
             note("demonstrations", demonstration_holds(signature, adapter, text))

@@ -34,8 +34,11 @@ def test_interrupted_many_times_anything_goes_on(kind, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bootstrap-random-search", "mipro", "gepa"])
 def test_an_optimizer_asks_in_another_process_what_it_asked_before(kind, tmp_path):
-    """Whatever its threads and its hash seed, and also where replies must be asked for again."""
-    engine = WatchedEngine(mind(malformed=0.05))
+    """Whatever its threads and its hash seed, and also where replies must be asked for again, as this mind's must.
+
+    A question fails if no attempt gives a reply that can be read; another process would ask that one again.
+    """
+    engine = WatchedEngine(mind(malformed=0.05, seed=2))
     prepare(kind, tmp_path)
     asked, results = [], []
     with running(engine) as address:

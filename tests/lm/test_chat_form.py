@@ -13,7 +13,7 @@ from reliability.faulty_server import Schedule, at_fault
 from questree import program
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
-from questree.lm.adapters import ReplySchema, patient
+from questree.lm.adapters import ReplySchema, lenient
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.limits import RunPolicy
 from questree.lm.options import _warn_no_form
@@ -159,5 +159,5 @@ def test_lists_of_objects_and_open_ones_that_keep_the_schema_are_read_in_the_cha
     assert schema["properties"]["facts"]["items"] == {"$ref": "#/$defs/Fact"}
     assert schema["$defs"]["Fact"]["required"] == ["text", "number"]
     reply = {"facts": [{"text": "It is [[ ## Paris ## ]]", "number": 1}], "given": {"city": "Paris"}}
-    read = patient(dspy.ChatAdapter()).parse(Find, json.dumps(reply))
+    read = lenient(dspy.ChatAdapter()).parse(Find, json.dumps(reply))
     assert read == {"facts": [Fact(text="It is [[ ## Paris ## ]]", number=1)], "given": {"city": "Paris"}}

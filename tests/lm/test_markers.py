@@ -5,7 +5,7 @@ import json
 import dspy
 import pytest
 
-from questree.lm.adapters import AdapterParseError, patient
+from questree.lm.adapters import AdapterParseError, lenient
 from questree.lm.guard import adapter_named
 
 SIGNATURE = dspy.Signature("question -> final_content, answer")
@@ -15,7 +15,7 @@ OBJECT = json.dumps(MEANT)
 
 
 def parse(text, signature=SIGNATURE, form="chat"):
-    return patient(adapter_named(form) or dspy.ChatAdapter()).parse(signature, text)
+    return lenient(adapter_named(form) or dspy.ChatAdapter()).parse(signature, text)
 
 
 @pytest.mark.parametrize("space", [" ", "   ", "\t", "\N{NO-BREAK SPACE}", "\ufeff", " \t\N{NO-BREAK SPACE} "])

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
-from questree.lm.adapters import patient, type_adapter
+from questree.lm.adapters import lenient, type_adapter
 from questree.metrics import metric
 from questree.programs import build
 
@@ -37,14 +37,14 @@ PART = {"question": "How?", "answers": ["so"]}
 @pytest.mark.parametrize("kind", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
 def test_the_messages_are_those_of_the_adapter_and_its_system_message_is_written_once(kind, monkeypatch):
     expected = kind().format(Asked, [PART], INPUTS)
-    assert patient(kind()).format(Asked, [PART], INPUTS) == expected
+    assert lenient(kind()).format(Asked, [PART], INPUTS) == expected
     monkeypatch.setattr(kind, "format_field_structure", None)  # it is not asked again
-    assert patient(kind()).format(Asked, [PART], INPUTS) == expected
+    assert lenient(kind()).format(Asked, [PART], INPUTS) == expected
 
 
 def test_a_form_that_a_demonstration_shows_is_not_described_as_well():
     theirs, ours = (
-        one.format(Asked, [PART, WHOLE], INPUTS) for one in (dspy.ChatAdapter(), patient(dspy.ChatAdapter()))
+        one.format(Asked, [PART, WHOLE], INPUTS) for one in (dspy.ChatAdapter(), lenient(dspy.ChatAdapter()))
     )
     assert ours[1:] == theirs[1:]
     system = ours[0]["content"]
@@ -52,18 +52,18 @@ def test_a_form_that_a_demonstration_shows_is_not_described_as_well():
     assert system.endswith("Answer the question.")
     assert "[[ ##" not in system
     unhashed = Asked.with_updated_fields("answers", type_=list[Annotated[str, ["of this test"]]])
-    assert "[[ ##" not in patient(dspy.ChatAdapter()).format(unhashed, [WHOLE], INPUTS)[0]["content"]
+    assert "[[ ##" not in lenient(dspy.ChatAdapter()).format(unhashed, [WHOLE], INPUTS)[0]["content"]
     described = Asked.with_updated_fields("answers", type_=list[Named])
     shown = {**WHOLE, "answers": [{"name": "Ada Hale"}]}
-    assert patient(dspy.ChatAdapter()).format(described, [shown], INPUTS)[0]["content"].count("the whole name") == 1
+    assert lenient(dspy.ChatAdapter()).format(described, [shown], INPUTS)[0]["content"].count("the whole name") == 1
 
 
 def test_a_signature_that_was_changed_in_place_is_written_anew():
     kind = dspy.Signature("question -> answer", "Say it.")
-    before = patient(dspy.ChatAdapter()).format(kind, [], {"question": "Why?"})
+    before = lenient(dspy.ChatAdapter()).format(kind, [], {"question": "Why?"})
     kind.instructions = "Sing it."
     kind.output_fields["answer"].json_schema_extra["desc"] = "in verse"
-    after = patient(dspy.ChatAdapter()).format(kind, [], {"question": "Why?"})
+    after = lenient(dspy.ChatAdapter()).format(kind, [], {"question": "Why?"})
     assert before != after == dspy.ChatAdapter().format(kind, [], {"question": "Why?"})
 
 
@@ -78,7 +78,7 @@ def test_another_s_adapter_writes_its_own_system_message_each_time():
             return str(self.count)
 
     adapter = Counting()
-    assert [patient(adapter).format(Asked, [], INPUTS)[0]["content"] for _ in range(2)] == ["1", "2"]
+    assert [lenient(adapter).format(Asked, [], INPUTS)[0]["content"] for _ in range(2)] == ["1", "2"]
 
 
 def test_an_adapter_with_an_lm_of_its_own_is_refused_before_anything_is_asked(tmp_path):

@@ -10,7 +10,7 @@ import json_repair
 import pytest
 
 from questree.lm import repairs
-from questree.lm.adapters import AdapterParseError, patient
+from questree.lm.adapters import AdapterParseError, lenient
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import adapter_named
@@ -102,7 +102,7 @@ def read(form, signature, name, said):
     """What an adapter reads as one field of a signature."""
     for other in [one for one in signature.output_fields if one != name]:
         signature = signature.delete(other)
-    adapter = patient(adapter_named(form) or dspy.ChatAdapter())
+    adapter = lenient(adapter_named(form) or dspy.ChatAdapter())
     return adapter.parse(signature, FORMS[form](name, said))[name]
 
 
@@ -239,5 +239,5 @@ def test_several_texts_for_one_are_written_in_a_row():
 def test_what_a_reasoning_model_drafts_in_its_thoughts_is_no_reply(form, opened):
     signature = dspy.Signature("question -> answer")
     drafted, meant = (FORMS[form]("answer", said) for said in ("Vienna", "Prague"))
-    adapter = patient(adapter_named(form) or dspy.ChatAdapter())
+    adapter = lenient(adapter_named(form) or dspy.ChatAdapter())
     assert adapter.parse(signature, f"{opened}It may be\n{drafted}\nNo.\n</think>\n\n{meant}") == {"answer": "Prague"}

@@ -8,7 +8,7 @@ import pytest
 from dspy.lm15 import Message, Response, TextPart, ThinkingPart, Usage
 from fakes import FunctionEngine
 
-from questree.lm.adapters import AdapterParseError, patient
+from questree.lm.adapters import AdapterParseError, lenient
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import adapter_named
@@ -44,7 +44,7 @@ ENDS += ["<｜end▁of▁sentence｜>", "<|endoftext|>", "<|im_end|>\n<|im_start
 
 
 def parse(form, text):
-    return patient(adapter_named(form) or dspy.ChatAdapter()).parse(SIGNATURE, text)
+    return lenient(adapter_named(form) or dspy.ChatAdapter()).parse(SIGNATURE, text)
 
 
 def written(form, answer="Prague"):
