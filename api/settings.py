@@ -178,12 +178,12 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
         raise QuestreeError(f"No settings file at {config}.")
     _warn_of_mistyped_variables()
     try:
-        return checked(RunSettings, given | {"config": config})
+        return as_model(RunSettings, given | {"config": config})
     except ValueError as error:  # tomllib's
         raise QuestreeError(f"{config or CONFIG_FILE} is no TOML file: {error}") from None
 
 
-def checked(model: type[Model], given: dict[str, Any]) -> Model:
+def as_model(model: type[Model], given: dict[str, Any]) -> Model:
     """Return a model of what the user typed; None counts as not given."""
     try:
         return model(**{name: value for name, value in given.items() if value is not None})

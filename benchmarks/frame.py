@@ -122,8 +122,8 @@ def served(serve: Callable[..., None], *given: Any) -> Iterator[str]:
 
 def serve_lm(told: Any) -> None:
     """Serve the simulated LM, and tell its address."""
-    from questree.simulate.server import running
+    from questree.simulate.server import running_lm
 
-    with running(simulated_engine()) as address:
+    with running_lm(simulated_engine()) as address:
         told.send(address)
         time.sleep(10**9)

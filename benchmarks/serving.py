@@ -86,7 +86,7 @@ def serve(told: Any, program: str, latency: float, running: int) -> None:
     import dspy
 
     from questree.programs import build
-    from questree.retrieval.serving.listener import serve as listen
+    from questree.retrieval.serving.listener import serve_app
     from questree.service import KeptQuestions, Service, ServiceLimits, create_app
     from questree.simulate import Traits, simulated_lm
 
@@ -94,7 +94,7 @@ def serve(told: Any, program: str, latency: float, running: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs = {program: build(program, {}, retriever=bundled_retriever())}
         app = create_app(Service(programs, KeptQuestions(Path(folder)), ServiceLimits(max_running=running)))
-        listen(app, "127.0.0.1", 0, ready=told.send)
+        serve_app(app, "127.0.0.1", 0, ready=told.send)
 
 
 def measure(name: str, latency: float, running: int, clients: int, each: int) -> None:

@@ -26,7 +26,7 @@ class EndlessPatternError(QuestreeError):
     """A pattern that was not matched in its time."""
 
 
-def search(pattern: str, text: str) -> bool:
+def occurs(pattern: str, text: str) -> bool:
     """Return whether a pattern is found anywhere in a text.
 
     Raises:
@@ -37,7 +37,7 @@ def search(pattern: str, text: str) -> bool:
 
 
 def match(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches a text from its first character; raise what `search` raises."""
+    """Return whether a pattern matches a text from its first character; raise what `occurs` raises."""
     return bool(_matches(pattern, lambda one: one.match(text, timeout=SECONDS)))
 
 

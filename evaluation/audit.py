@@ -72,13 +72,13 @@ class Audit:
     @property
     def shares(self) -> dict[str, Interval]:
         """Return the share of each part that the corpus holds, with Wilson intervals; unknown parts are absent."""
-        told = [asked for asked in self.questions if not asked.absent]
+        with_answer = [asked for asked in self.questions if not asked.absent]
         looked = {
-            "gold passages": [one for asked in self.questions if not asked.by_title for one in asked.gold],
-            "gold passages, by title": [one for asked in self.questions if asked.by_title for one in asked.gold],
-            "answers of steps": [one for asked in told for one in asked.steps],
-            "final answers": [asked.answer for asked in told if asked.answer is not None],
-            "questions that can be answered": [asked.answerable for asked in told],
+            "gold passages": [gold for asked in self.questions if not asked.by_title for gold in asked.gold],
+            "gold passages, by title": [gold for asked in self.questions if asked.by_title for gold in asked.gold],
+            "answers of steps": [step for asked in with_answer for step in asked.steps],
+            "final answers": [asked.answer for asked in with_answer if asked.answer is not None],
+            "questions that can be answered": [asked.answerable for asked in with_answer],
             "questions without an answer that lack a step": [
                 not all(asked.steps) for asked in self.questions if asked.absent and asked.steps
             ],

@@ -251,10 +251,10 @@ def is_grounded(record: Record) -> float:
     cited = list(record.references) if by_passages or listed else []
     if passages or titles:
         named = zip(record.references, passage_names(record.references, passages), strict=True)
-        cited = [one for one, name in named if name in passages or normalise_title(one.title) in titles]
-    texts = [f"{one.title} {one.text}" for one in cited]
+        cited = [passage for passage, name in named if name in passages or normalise_title(passage.title) in titles]
+    texts = [f"{passage.title} {passage.text}" for passage in cited]
     if listed:
-        return fmean(stand_among(texts, one) for one in listed)
+        return fmean(stand_among(texts, item) for item in listed)
     if not record.answer or is_closed(record.answer):
         return by_passages and bool(cited)
     return stand_among(texts, record.answer)

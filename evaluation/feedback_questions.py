@@ -64,8 +64,8 @@ def _proof(record: Record) -> dict[str, Any]:
     nodes = [(one, one.passage) for one in tree.nodes_behind_answer() if one.support and one.passage] if tree else []
     named = [(node, {"support_title": passage.title} if passage.title else {}) for node, passage in nodes]
     return {
-        "gold_passages": [one.id for one in cited],
-        "gold_titles": [one.title for one in cited if one.title],
+        "gold_passages": [passage.id for passage in cited],
+        "gold_titles": [passage.title for passage in cited if passage.title],
         "steps": [{"question": node.query, "answer": node.answer or None, **title} for node, title in named],
         "quotes": [node.support for node, _ in nodes],
         "quoted_from": [passage.text for _, passage in nodes],

@@ -101,15 +101,15 @@ def write_questions(
     """
     rows = list[dict[str, Any]]()
     while more := list(islice(chains, min(count - len(kept(rows)), _MOST * count - len(writing.chains)))):
-        writing.chains |= {one.title: one for one in more}
-        asked = [dspy.Example(id=digest(one), question=one, answers=[]) for one in writing.chains]
+        writing.chains |= {chain.title: chain for chain in more}
+        asked = [dspy.Example(id=digest(title), question=title, answers=[]) for title in writing.chains]
         try:
-            evaluate(writing, [one.with_inputs("question") for one in asked], passed, out=folder, **how)
+            evaluate(writing, [example.with_inputs("question") for example in asked], passed, out=folder, **how)
         finally:
             with suppress(QuestreeError):  # nothing was finished yet
                 rows = with_reviewed(_rows(read_records(folder), writing.chains), out, dropped_file(out))
                 write_rows(out, kept(rows))
-                write_rows(dropped_file(out), [one for one in rows if "dropped" in one])
+                write_rows(dropped_file(out), [row for row in rows if "dropped" in row])
     return rows
 
 

@@ -155,7 +155,7 @@ def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: 
 _ASKED = {"question", "answer_style", "inputs"}
 
 
-def up_to_date(record: Record, example: dspy.Example) -> Record | None:
+def current_record(record: Record, example: dspy.Example) -> Record | None:
     """Return the record with the example's gold side; None if the program's inputs have changed.
 
     If the gold side has changed, scores that may depend on it are removed. A judge's score was paid for, and depends

@@ -23,7 +23,7 @@ from .identity import lms_of
 from .kept_run import begin
 from .record_scores import ScoreFunction, checked_metrics
 from .run import Progress
-from .series import evaluate_tracked, named_progress, running
+from .series import evaluate_tracked, named_progress, running_series
 from .tracking import OFF, Tracking
 
 _GREEDY = {True: (0,), False: (0, None)}  # a server that is sent no temperature uses its own
@@ -107,7 +107,7 @@ def repeat(
     how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "tracking": tracking}
     about, runs = {"task": task, "questions": len(examples), "programs": program.name}, list[Evaluation]()
     title = f"repeat {program.name}"
-    with running(title, place, "repeats", [program], about, policy, tracking) as (file, tracked):
+    with running_series(title, place, "repeats", [program], about, policy, tracking) as (file, tracked):
         for name, rollout in ((f"repeat-{number}", number * _APART) for number in range(1, count + 1)):
             told = named_progress(on_progress, name)
             with dspy.context(lm=lm and lm.copy(rollout_id=rollout)):

@@ -35,16 +35,16 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any] | dspy
     tree, evidence, told = prediction.get("tree"), prediction.get("evidence"), prediction.get("seen")
     if (passages or titles) and prediction.get("passages") is not None:
         wanted = gold_names(passages, titles)
-        kept, seen = (names_as(found, passages) for found in (prediction.passages, told or prediction.passages))
-        found: dict[str, float | None] = {}
+        kept, seen = (names_as(ranking, passages) for ranking in (prediction.passages, told or prediction.passages))
+        measures: dict[str, float | None] = {}
         if told is not None:
-            found = {f"recall@{k}": recall_at_k(seen, wanted, k) for k in RECALL_AT}
-            found |= {f"chain@{k}": found[f"recall@{k}"] == 1 for k in CONTEXTS}
-        found |= {"recall@all": recall_at_k(seen, wanted), "precision@all": precision(seen, wanted)}
-        found |= {"recall kept": recall_at_k(kept, wanted), "precision kept": precision(kept, wanted)}
-        found["s-precision kept"] = s_precision(kept, wanted)
-        found["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
-        scores = {name if passages else f"title {name}": value or 0.0 for name, value in found.items()}
+            measures = {f"recall@{k}": recall_at_k(seen, wanted, k) for k in RECALL_AT}
+            measures |= {f"chain@{k}": measures[f"recall@{k}"] == 1 for k in CONTEXTS}
+        measures |= {"recall@all": recall_at_k(seen, wanted), "precision@all": precision(seen, wanted)}
+        measures |= {"recall kept": recall_at_k(kept, wanted), "precision kept": precision(kept, wanted)}
+        measures["s-precision kept"] = s_precision(kept, wanted)
+        measures["chain cited"] = recall_at_k(names_as(prediction.get("references") or (), passages), wanted) == 1
+        scores = {name if passages else f"title {name}": value or 0.0 for name, value in measures.items()}
     needed: Sequence[Sequence[str]] = gold.get("needed") or [gold.get("answers") or ()]
     style = "count" if gold.get("kind") == "count" else gold.get("answer_style") or "short"  # no passage holds a count
     looked_for = [answers_in_passages(item, style) for item in needed]

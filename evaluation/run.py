@@ -38,12 +38,12 @@ from .record_scores import (
     MetricError,
     ScoreFunction,
     checked_metrics,
+    current_record,
     judges_among,
     keeps_scores,
     metric_name,
     score,
     scored_alone,
-    up_to_date,
 )
 from .records import Record, check_example, question_id, record_answer, record_error
 from .run_file import writing
@@ -227,7 +227,7 @@ def _stored_answers(
     Scores of metrics whose code may have changed are left out.
     """
     found = {id: kept.earlier[id] for id in examples if id in kept.earlier and not kept.earlier[id].failure}
-    current = {id: record for id, one in found.items() if (record := up_to_date(one, examples[id]))}
+    current = {id: now for id, record in found.items() if (now := current_record(record, examples[id]))}
     corrected = [record for id, record in current.items() if record is not found[id]]
     for record in corrected:
         kept.append(record)
@@ -237,7 +237,7 @@ def _stored_answers(
         logger.warning("Answers whose gold side was changed since: %d. They are scored again.", len(corrected))
     anew = {metric_name(metric) for metric in metrics if not keeps_scores(metric)}
     return {
-        id: record.model_copy(update={"scores": {n: one for n, one in record.scores.items() if n not in anew}})
+        id: record.model_copy(update={"scores": {n: score for n, score in record.scores.items() if n not in anew}})
         for id, record in current.items()
     }
 

@@ -160,7 +160,7 @@ class WritableFile(RunFile):
 
     def __init__(self, path: Path, store: sqlite3.Connection):
         super().__init__(path, store)
-        self._waiting: list[_Writing] = []
+        self._waiting: list[_Transaction] = []
         self._queue = threading.Lock()
 
     def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -174,7 +174,7 @@ class WritableFile(RunFile):
         Args:
             lasting: whether to try again with the next transaction where it cannot be written now.
         """
-        wanted = _Writing(statements, lasting)
+        wanted = _Transaction(statements, lasting)
         with self._queue:
             self._waiting.append(wanted)
         if wait:
@@ -249,7 +249,7 @@ class WritableFile(RunFile):
 
 
 @dataclass
-class _Writing:
+class _Transaction:
     """Statements that are to be written together."""
 
     statements: Sequence[tuple[str, Sequence[Any]]]

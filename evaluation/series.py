@@ -22,7 +22,7 @@ from .tracking import TrackedRun, Tracking
 
 
 @contextmanager
-def running(
+def running_series(
     title: str,
     out: Path | None,
     kind: str,

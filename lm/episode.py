@@ -29,11 +29,11 @@ Place = tuple[int, ...]
 Kind = Literal["request", "search", "comparison", "reading"]
 
 
-class _Part(BaseModel):
+class _EpisodePart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Fault(_Part):
+class Fault(_EpisodePart):
     """Why a step has no outcome.
 
     Attributes:
@@ -47,7 +47,7 @@ class Fault(_Part):
     status: int | None = None
 
 
-class Dropped(_Part):
+class Dropped(_EpisodePart):
     """What was left out of a prompt so that it fits the LM's window.
 
     Attributes:
@@ -61,7 +61,7 @@ class Dropped(_Part):
     cut: bool = False
 
 
-class EpisodeStep(_Part):
+class EpisodeStep(_EpisodePart):
     """One LM request, search, comparison or reading of a question, and its outcome.
 
     Attributes:

@@ -160,9 +160,9 @@ def pattern_in(answer: str, patterns: Sequence[str]) -> bool:
         ValueError: if a pattern is no regular expression.
         EndlessPatternError: if a match takes too long.
     """
-    from ..common.patterns import search  # only now: few questions have any
+    from ..common.patterns import occurs  # only now: few questions have any
 
-    return any(search(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
+    return any(occurs(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
 
 
 def pattern_match(answer: str, patterns: Sequence[str]) -> bool:

@@ -171,7 +171,7 @@ def read_artifact(place: str | Path) -> Artifact:
     with TemporaryDirectory() as temporary:
         if on_hub:
             folder, named = Path(temporary), str(place)
-            place = hub.fetch(named, folder)
+            place = hub.fetch_artifact(named, folder)
             if place != named:
                 logger.warning("%s is %s today; name the latter to get the same program again.", named, place)
         else:

@@ -13,7 +13,7 @@ def _words(*words: object, **settings: object) -> str:
     return " ".join(" ".join([*map(str, words), *(f"{name}={value}" for name, value in settings.items())]).split())
 
 
-def described(manifest: Manifest) -> dict[str, str]:
+def card_rows(manifest: Manifest) -> dict[str, str]:
     """Return what a program was compiled from and with, and its scores, each under its name."""
     said = manifest.facts()
     task, optimizer = said.get("task"), said.get("optimizer") or {"name": "none"}

@@ -24,7 +24,7 @@ def parse(address: str) -> tuple[str, str | None]:
     return found["repository"], found["revision"]
 
 
-def fetch(address: str, target: str | Path) -> str:
+def fetch_artifact(address: str, target: str | Path) -> str:
     """Put the file of an artifact on the hub into a folder; return its address with the commit."""
     from huggingface_hub import HfApi
 

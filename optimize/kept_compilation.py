@@ -21,7 +21,7 @@ from .plan import Plan
 from .result import Compilation, Compiled
 
 
-class _Done(BaseModel):
+class _StoredCompilation(BaseModel):
     """What an artifact stores about its compilation."""
 
     spent: Spent
@@ -52,7 +52,7 @@ class KeptCompilation:
         }
         artifact = read_artifact(self.folder)
         try:
-            done = validate(_Done, artifact.manifest.facts().get("compilation"))
+            done = validate(_StoredCompilation, artifact.manifest.facts().get("compilation"))
         except ValueError as error:
             raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
         candidates = read_candidates(self.file)

@@ -143,13 +143,13 @@ def add_forks(tree: ReasoningTree, branch: list[Node], feedback: Feedback, room:
     """
     node, grown = feedback.node, list[list[Node]]()
     later, number = nodes_after(tree, node, branch), len(tree.path_to(node))
-    follows = any(number in numbers_in(one.template or "") for one in later)
+    follows = any(number in numbers_in(step.template or "") for step in later)
     for place, other in enumerate(feedback.verdict.others):
-        one = add_filled_in(tree, branch if follows and place < room else [], Feedback(node, feedback.help, other))
+        fork = add_filled_in(tree, branch if follows and place < room else [], Feedback(node, feedback.help, other))
         if follows and place >= room:
-            tree.update(one[0], ended="not followed")
+            tree.update(fork[0], ended="not followed")
         else:
-            grown.append(one)
+            grown.append(fork)
     return grown
 
 

@@ -154,10 +154,10 @@ def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:
 
 def _tells_wrong(step: TraceStep, example: Any) -> bool:
     """Return whether a solved step in the prompt has another answer than the annotations."""
-    true = {normalise(one.question): one.answer for one in resolved_steps(example)}
-    shown = [one for value in step[1].values() if isinstance(value, list) for one in value]
-    told = [(true.get(normalise(one.query)), one.answer) for one in shown if isinstance(one, Step | TracedStep)]
-    return any(gold and given and not agree(gold, given) for gold, given in told)
+    true = {normalise(solved.question): solved.answer for solved in resolved_steps(example)}
+    shown = [item for value in step[1].values() if isinstance(value, list) for item in value]
+    pairs = [(true.get(normalise(item.query)), item.answer) for item in shown if isinstance(item, Step | TracedStep)]
+    return any(gold and given and not agree(gold, given) for gold, given in pairs)
 
 
 def alternate(items: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:

@@ -311,7 +311,7 @@ class _Search(dspy.Retrieve):
         return self._search(query, k)
 
 
-class _Answer(dspy.Prediction):
+class _ShownPrediction(dspy.Prediction):
     """A prediction that a notebook shows with its tree, and `print` on a few lines."""
 
     _repr_html_ = prediction_in_notebook
@@ -353,7 +353,7 @@ def answered(
     content = without_loose_marks(final_content, len(references))
     if text and not sure:
         fields["rests_on"] = "guess"
-    return _Answer(
+    return _ShownPrediction(
         answer=text,
         final_content=content if text or stated(sentences(content)) else "",
         references=references,

@@ -151,9 +151,9 @@ class QuestionChecks(StepModule):
         if found.answers and {*map(normalise, found.answers)} == parts:
             return ""
         guessed = answer_items(found.nearest) if written.kind == "absent" else []
-        held = [one for one in guessed if any(stands_in(read.text, one) for read in found.passages)]
+        held = [answer for answer in guessed if any(stands_in(read.text, answer) for read in found.passages)]
         others = [*found.answers, *held]
-        if not all(cover_exact_match(one, asked.answers) for one in others):
+        if not all(cover_exact_match(answer, asked.answers) for answer in others):
             return f"a program finds other answers ({'; '.join(others[:5])})"
         return "" if _is_right(asked, found.answer) else "no program finds the answer"
 
@@ -198,7 +198,7 @@ class QuestionWriting(Program):
         passages = distinct([[passage] for _, passage, _ in quoted])
         row = {
             "question": reply.written_question.strip(),
-            "answers": [one.strip() for one in reply.answers if one.strip()],
+            "answers": [answer.strip() for answer in reply.answers if answer.strip()],
             "type": chain.kind,
             "style": "list" if chain.kind == "list" else "short",
             **_gold(passages),
@@ -206,12 +206,12 @@ class QuestionWriting(Program):
                 {"question": one.question, "answer": one.answer.strip() or None, "support_title": passage.title or None}
                 for one, passage, _ in quoted
             ],
-            "quotes": [told or one.quote for one, _, told in quoted],
+            "quotes": [quote or one.quote for one, _, quote in quoted],
             "quoted_from": [passage.text for _, passage, _ in quoted],
             "written_by": _model(self.write),
             "checked_by": _model(self.checks.hearing),
         }
-        steps = [(one, passage, f"{passage.title}. {told}" if told else "") for one, passage, told in quoted]
+        steps = [(one, passage, f"{passage.title}. {quote}" if quote else "") for one, passage, quote in quoted]
         return WrittenQuestion(chain.kind, row, steps)
 
 

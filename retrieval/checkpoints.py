@@ -80,7 +80,7 @@ def modules_of(folder: Path) -> list[tuple[str, str]]:
     return modules
 
 
-def window_of(folder: Path, *, late: bool = False) -> int:
+def text_window(folder: Path, *, late: bool = False) -> int:
     """Return how many tokens of a text an encoder reads: the least of what its folder states, often without meaning.
 
     Args:

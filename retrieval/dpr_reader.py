@@ -15,7 +15,7 @@ from .calibrated import ReaderManifest, stored
 from .contracts import Span
 from .encoders import folder_hash, load_model
 from .passage import Passage
-from .span_model import best_span, reader_input, window_of
+from .span_model import best_span, reader_input, reader_window
 
 DEFAULT_MODEL = "facebook/dpr-reader-multiset-base"
 DEFAULT_THRESHOLD = 1.5
@@ -50,7 +50,7 @@ class DPRReader:
     ) -> None:
         self.name, self.threshold, self.fingerprint = name, threshold, fingerprint
         self._model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
-        self._window, self._longest = window_of(model.config, window), longest_answer
+        self._window, self._longest = reader_window(model.config, window), longest_answer
 
     @classmethod
     def load(cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None) -> DPRReader:

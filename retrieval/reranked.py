@@ -12,7 +12,7 @@ from .base import Kept, WrappingRetriever, batched, check_search
 from .contracts import Retriever
 from .cross_encoder import PairModel
 from .encoders import weights_hash
-from .late_interaction.checkpoint import find_checkpoint
+from .late_interaction.checkpoint import late_checkpoint
 from .late_interaction.encoder import Encoder
 from .late_interaction.rerank import maxsim
 from .passage import Passage
@@ -98,7 +98,7 @@ class LateInteraction:
     """Scores texts by ColBERT's MaxSim. Texts are encoded when they are first scored, and kept for a while."""
 
     def __init__(self, name: str) -> None:
-        checkpoint = find_checkpoint(name)
+        checkpoint = late_checkpoint(name)
         self._encoder = Encoder.load(checkpoint)
         self.name = f"{LATE}{checkpoint.name}"
         self.fingerprint = f"late {checkpoint.fingerprint} {self._encoder.precision}"

@@ -22,7 +22,7 @@ from .checkpoints import (
     minilm_folder,
     modules_of,
     read_settings,
-    window_of,
+    text_window,
 )
 from .encoders import TextEncoder, load_model, precision_of
 
@@ -147,7 +147,7 @@ def find_usage(name: str, folder: Path, **given: Any) -> Usage:
     last = Path(name).name.lower()
     known: dict[str, Any] = next((usage for pattern, usage in _KNOWN if re.search(pattern, last)), {})
     stated = {field: value for field, value in given.items() if value is not None}
-    return Usage(**{"window": window_of(folder), **known, **_prompts(folder), **_modules(folder, stated), **stated})
+    return Usage(**{"window": text_window(folder), **known, **_prompts(folder), **_modules(folder, stated), **stated})
 
 
 def _modules(folder: Path, stated: dict[str, Any]) -> dict[str, Any]:

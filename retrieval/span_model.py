@@ -47,7 +47,7 @@ def reader_input(tokenizer: Any, pairs: Sequence[tuple[str, Passage]], window: i
     return ReaderInput(offsets=encoded.pop("offset_mapping"), tokens=encoded, in_text=in_text)
 
 
-def window_of(config: Any, wanted: int) -> int:
+def reader_window(config: Any, wanted: int) -> int:
     """Return so many tokens, or as many as the encoder has positions for; RoBERTa and its kin reserve two."""
     positions = getattr(config, "max_position_embeddings", None)
     return wanted if not positions else min(wanted, positions - 2)

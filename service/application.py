@@ -12,7 +12,7 @@ from fastapi.staticfiles import StaticFiles
 
 from ..evaluation import Tracking
 from ..pages import STATIC
-from ..retrieval.serving.server_limits import ServerLimits, guarded
+from ..retrieval.serving.server_limits import ServerLimits, limited_app
 from . import ask_api, ask_pages, chat_api, prompt_pages, responses_api, run_pages
 from .door import PageAuth
 from .questions import Service
@@ -46,7 +46,7 @@ def create_app(
 
     refused = {"default": {"model": ask_api.ErrorReply, "description": "Any refusal"}}
     how: dict[str, Any] = {"guard": PageAuth, "hint": _HINT, "lifespan": lifespan, "responses": refused}
-    app = guarded("Questree's API", ServerLimits(token=token), **how)
+    app = limited_app("Questree's API", ServerLimits(token=token), **how)
 
     @app.get("/health", tags=["the server"])
     async def health() -> dict[str, str]:

@@ -52,7 +52,7 @@ class Waiting(Event):
 
 
 @cache
-def waiting(place: int) -> Waiting:
+def waiting_event(place: int) -> Waiting:
     """Return the event of a place: all who wait hear of each turn, so a full queue would hold a million of them."""
     return Waiting(place=place)
 

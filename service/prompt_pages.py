@@ -18,11 +18,11 @@ routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 @routes.get("/prompts")
 def first_prompts(service: Served) -> str:
     """Return the page of the first program's prompts."""
-    return prompts(service.names[0], service)
+    return prompts_of(service.names[0], service)
 
 
 @routes.get("/prompts/{name:path}")
-def prompts(name: str, service: Served) -> str:
+def prompts_of(name: str, service: Served) -> str:
     """Return the page of a program's prompts."""
     program = service.programs.get(name)
     if not isinstance(program, Program):

@@ -28,7 +28,7 @@ from ..programs.modules.follow_ups import restated
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .kept_questions import KeptQuestions
-from .pending_question import BEAT, PendingQuestion, Restated, waiting
+from .pending_question import BEAT, PendingQuestion, Restated, waiting_event
 from .queue import Queue
 from .served_programs import ServedPrograms
 from .service_limits import ServiceLimits
@@ -151,7 +151,7 @@ class Service(ServedPrograms):
         """Wait for a turn, answer the question, and keep it however it ended."""
         try:
             with anyio.move_on_after(seconds) as time_left:
-                turn = self._queue.turn(lambda place: question.hear(waiting(place)))
+                turn = self._queue.turn(lambda place: question.hear(waiting_event(place)))
                 async with turn:
                     await self._run(question, history)
             if time_left.cancelled_caught:

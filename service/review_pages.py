@@ -16,7 +16,7 @@ from ..data.question_files import raw_rows
 from ..data.review import answer_lines, decide, is_open
 from ..metrics.quotes import quoted_sentences
 from ..pages import STATIC, as_html, passage_marked
-from ..retrieval.serving.server_limits import ServerLimits, guarded
+from ..retrieval.serving.server_limits import ServerLimits, limited_app
 from .ask_pages import Form
 from .door import PageAuth
 
@@ -25,7 +25,7 @@ routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 def create_review(path: Path) -> FastAPI:
     """Return the application in which this machine's user reviews a file of questions."""
-    app = guarded("Questree's review", ServerLimits(), guard=PageAuth)
+    app = limited_app("Questree's review", ServerLimits(), guard=PageAuth)
     app.state.file = path
     app.mount("/static", StaticFiles(directory=STATIC, follow_symlink=True))
     app.include_router(routes)
@@ -64,11 +64,11 @@ def _page(request: Request, rows: list[dict[str, Any]], number: int, problem: st
     row, listed = rows[number - 1], [defaultdict(str, one) for one in rows]
     shown: dict[str, Any] = {"row": listed[number - 1], "answers": "\n".join(answer_lines(row)), "problem": problem}
     counts = Counter(row.get("review", "open") for row in rows)
-    shown |= {"steps": steps_of(row), "file": request.app.state.file.name}
+    shown |= {"steps": shown_steps(row), "file": request.app.state.file.name}
     return as_html("review.html", rows=listed, number=number, counts=counts, **shown)
 
 
-def steps_of(row: dict[str, Any]) -> list[tuple[Any, Any]]:
+def shown_steps(row: dict[str, Any]) -> list[tuple[Any, Any]]:
     """Return the steps of a row, each with its passage, in which the sentences of its quote are marked."""
     read = zip_longest(row.get("quoted_from") or [], row.get("quotes") or [], fillvalue="")
     passages = [passage_marked(text, [quoted_sentences(quote, text)]) for text, quote in read]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .recorded import recorded_lm as recorded_lm
     from .recordings import read_recordings as read_recordings
     from .server import create_app as create_app
-    from .server import running as running
+    from .server import running_lm as running_lm
     from .world import World as World
 
 __getattr__ = lazily(__name__)

@@ -72,7 +72,7 @@ class SimulatedEngine:
 
     def stream(self, request: Request) -> Iterator[Any]:
         """Return the same reply as events, a word in each."""
-        return words_of(self.complete(request))
+        return word_events(self.complete(request))
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""
@@ -124,7 +124,7 @@ class AsyncSimulatedEngine:
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """Yield the same reply as events, a word in each; the latency is that of the whole."""
-        events = list(words_of(self.engine.reply_to(request)))
+        events = list(word_events(self.engine.reply_to(request)))
         for event in events:
             await asyncio.sleep(self.engine.mind.traits.latency / len(events))
             yield event
@@ -133,7 +133,7 @@ class AsyncSimulatedEngine:
         """Do nothing: nothing is held open."""
 
 
-def words_of(response: Response) -> Iterator[Any]:
+def word_events(response: Response) -> Iterator[Any]:
     """Yield a response as events, a word in each."""
     for event in response_to_events(response):
         if event.type == "delta":

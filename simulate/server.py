@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dspy.lm15 import LM15Error, Request, Response, request_from_openai_chat
 
-from ..retrieval.serving.listener import running as app_running
-from ..retrieval.serving.server_limits import Refused, ServerLimits, guarded
+from ..retrieval.serving.listener import running
+from ..retrieval.serving.server_limits import Refused, ServerLimits, limited_app
 from .engine import AsyncSimulatedEngine, SimulatedEngine
 from .reply import pieces
 
@@ -71,7 +71,7 @@ def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -
     async def health() -> dict[str, str]:
         return {"status": "ok", "model": names[1]}
 
-    app = guarded("Simulated LM", limits or ServerLimits(), openapi_url=None)
+    app = limited_app("Simulated LM", limits or ServerLimits(), openapi_url=None)
     app.add_api_route("/v1/chat/completions", complete, methods=["POST"], response_model=None)
     app.add_api_route("/v1/models", models)
     app.add_api_route("/health", health)
@@ -79,13 +79,13 @@ def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -
 
 
 @contextmanager
-def running(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> Iterator[str]:
+def running_lm(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; gives its ``api_base``.
 
     Raises:
         RuntimeError: if it does not come up.
     """
-    with app_running(create_app(engine, limits=limits)) as address:
+    with running(create_app(engine, limits=limits)) as address:
         yield f"{address}/v1"
 
 

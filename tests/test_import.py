@@ -13,7 +13,7 @@ from questree.common.lazy import exported
 from questree.data import MINI_CORPUS, load_task
 from questree.retrieval import build_index
 from questree.simulate import Mind, SimulatedEngine, Traits, World
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 LOOK = """
 import importlib, inspect, pkgutil, sys
@@ -70,7 +70,7 @@ def test_a_question_loads_only_what_it_needs(is_served, most, tmp_path):
     """The simulated LM, which stands in for an LM of the user's, is some fourteen modules more, with its questions."""
     folder = build_index(MINI_CORPUS, tmp_path / "bm25", kind="bm25")
     asked = next(one for one in load_task("mini").questions["dev"] if len(one.steps) > 1)
-    with running(SimulatedEngine(Mind(World([asked]), Traits()))) as address:
+    with running_lm(SimulatedEngine(Mind(World([asked]), Traits()))) as address:
         lm = ["--lm", "openai/simulated", "--api-base", address] * is_served
         command = [sys.executable, "-c", ASK, asked.question, "--retriever", str(folder), *lm]
         key = {**os.environ, "OPENAI_API_KEY": "none", "QUESTREE_CACHE": str(tmp_path)}

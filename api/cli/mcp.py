@@ -34,7 +34,7 @@ def mcp(
     options.refuse((of_address and not http, said))
     from ..experiment import Experiment
     from ..retrieval.serving.access import read_token
-    from ..retrieval.serving.listener import check_address, serve
+    from ..retrieval.serving.listener import check_address, serve_app
 
     with needs_extra("mcp"):
         from ..service.mcp_start import bare_server
@@ -59,4 +59,5 @@ def mcp(
     def ready(address: str) -> None:
         echo(f"{', '.join(service.names)} at {address}/mcp; Ctrl-C ends it")
 
-    serve(mcp_app(server, token), host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
+    app = mcp_app(server, token)
+    serve_app(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)

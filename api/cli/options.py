@@ -78,7 +78,7 @@ def as_command(function: Callable[..., object]) -> Callable[..., None]:
     """
     from pydantic import BaseModel
 
-    from ..settings import RunSettings, checked, chosen, run_settings
+    from ..settings import RunSettings, as_model, chosen, run_settings
 
     about, helps = described_arguments(function.__doc__ or "")
     models: dict[str, tuple[type[BaseModel], list[str]]] = {}
@@ -104,7 +104,7 @@ def as_command(function: Callable[..., object]) -> Callable[..., None]:
         made = {}
         for name, (kind, fields) in models.items():
             typed = {field: given.pop(field) for field in fields}
-            made[name] = run_settings(**typed) if kind is RunSettings else checked(kind, typed)
+            made[name] = run_settings(**typed) if kind is RunSettings else as_model(kind, typed)
         function(**made, **given)
 
     parameters = [*options.values(), *settings.values()]

@@ -33,9 +33,9 @@ def review(
         _ask_each(file)
         return
     with needs_extra("serve"):
-        from ..retrieval.serving.listener import serve
+        from ..retrieval.serving.listener import serve_app
         from ..service.review_pages import create_review
-    serve(create_review(file), "127.0.0.1", port, ready=lambda at: echo(f"{file} at {at}; Ctrl-C ends it"))
+    serve_app(create_review(file), "127.0.0.1", port, ready=lambda at: echo(f"{file} at {at}; Ctrl-C ends it"))
 
 
 def _ask_each(file: Path) -> None:

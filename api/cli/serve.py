@@ -47,7 +47,7 @@ def serve(
     from ..retrieval.serving.access import read_token
 
     with needs_extra("serve"):
-        from ..retrieval.serving.listener import check_address, serve
+        from ..retrieval.serving.listener import check_address, serve_app
         from ..service import create_app
 
     token = read_token(token_file)
@@ -72,7 +72,7 @@ def serve(
 
     app = create_app(service, token, shown, tracking if tracking.uri else None, mlflow)
     with opened:
-        serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
+        serve_app(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
 
 
 def example_questions(experiment: "Experiment") -> list[str]:

@@ -29,7 +29,7 @@ def serve_retriever(
 
     with needs_extra("serve"):
         from ..retrieval.serving.app import create_app
-        from ..retrieval.serving.listener import check_address, serve
+        from ..retrieval.serving.listener import check_address, serve_app
         from ..retrieval.serving.server_limits import ServerLimits
 
     token = read_token(token_file)
@@ -37,10 +37,7 @@ def serve_retriever(
     retriever = open_retriever(index)
     app = create_app(retriever, limits=ServerLimits(body=max_bytes, token=token), most_passages=max_passages)
 
-    def ready(address: str) -> None:
-        echo(
-            f"{retriever.name}, {retriever.fingerprint}, at {address}; use it with --retriever {address}, "
-            "stop it with Ctrl-C"
-        )
+    def ready(at: str) -> None:
+        echo(f"{retriever.name}, {retriever.fingerprint}, at {at}; use it with --retriever {at}, stop it with Ctrl-C")
 
-    serve(app, host, port, token=token, ready=ready)
+    serve_app(app, host, port, token=token, ready=ready)

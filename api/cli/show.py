@@ -126,7 +126,7 @@ def _show_program(console: Any, source: str, manifest: "Manifest") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..optimize.card import described, rewritten
+    from ..optimize.card import card_rows, rewritten
 
     told = ", ".join(f"{count} of {name}" for name, count in _demonstrations(manifest).items() if count)
     try:
@@ -134,7 +134,7 @@ def _show_program(console: Any, source: str, manifest: "Manifest") -> None:
         of = ", ".join(changed) or "none"
     except QuestreeError as error:
         changed, of = {}, f"not known: {error}"
-    rows = described(manifest) | {"demonstrations": told or "none"}
+    rows = card_rows(manifest) | {"demonstrations": told or "none"}
     grid = Table.grid(padding=(0, 2))
     for name, text in (rows | {"instructions that changed": of}).items():
         grid.add_row(Text(name), Text(text, overflow="fold"))

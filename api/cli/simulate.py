@@ -24,8 +24,7 @@ def serve(
     from ..retrieval.serving.access import read_token
 
     with needs_extra("serve"):
-        from ..retrieval.serving.listener import check_address
-        from ..retrieval.serving.listener import serve as listen
+        from ..retrieval.serving.listener import check_address, serve_app
         from ..retrieval.serving.server_limits import ServerLimits
         from ..simulate import create_app
 
@@ -38,7 +37,7 @@ def serve(
     def ready(address: str) -> None:
         echo(f"{model.model} at {address}/v1; use it with --lm openai/simulated --api-base {address}/v1")
 
-    listen(create_app(model.engine, limits=ServerLimits(token=token)), host, port, token=token, ready=ready)
+    serve_app(create_app(model.engine, limits=ServerLimits(token=token)), host, port, token=token, ready=ready)
 
 
 app.command()(options.as_command(serve))

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 from .small_world import WatchedEngine, mind
 
@@ -84,7 +84,7 @@ class Commands:
 def commands(malformed: float = 0.0) -> Iterator[Commands]:
     """Serve a simulated LM, and let a process fork one for each command: what they import is imported once."""
     engine = WatchedEngine(mind(malformed=malformed, latency=LATENCY))
-    with running(engine) as address:
+    with running_lm(engine) as address:
         context = get_context("forkserver")
         context.set_forkserver_preload(list(PRELOADED))
         yield Commands(engine, address, context)

@@ -211,6 +211,6 @@ def words_id(prefix: str, words: str) -> str:
     return f"{prefix}-{hashlib.sha256(plain_words(words).encode()).hexdigest()[:16]}"
 
 
-def distinct(texts: Iterable[Any]) -> list[str]:
+def distinct_texts(texts: Iterable[Any]) -> list[str]:
     """Return the texts that are not empty, each once, in order."""
     return list(dict.fromkeys(text.strip() for text in texts if isinstance(text, str) and text.strip()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, BadRow, Fields, KnownTask, Row, distinct
+from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, BadRow, Fields, KnownTask, Row, distinct_texts
 from .kilt import KILT, kilt_hub, read_kilt
 
 _LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
@@ -30,7 +30,7 @@ def _read_claim(row: Row) -> Fields:
         "id": row.text("id"),
         "question": row.text("claim"),
         "answers": [row.text("label")],
-        "gold_titles": distinct(_title(page) for page in pages if isinstance(page, str)),
+        "gold_titles": distinct_texts(_title(page) for page in pages if isinstance(page, str)),
     }
 
 

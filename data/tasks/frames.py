@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from .base import Corpus, Fields, Hub, KnownTask, Row, distinct, words_id
+from .base import Corpus, Fields, Hub, KnownTask, Row, distinct_texts, words_id
 from .open_questions import answers_of
 
 _ARTICLE = re.compile(r"/wiki/((?:(?!,?https?:)[^#?\s])+)")
@@ -19,7 +19,7 @@ _ARTICLE = re.compile(r"/wiki/((?:(?!,?https?:)[^#?\s])+)")
 def _read(row: Row) -> Fields:
     question = row.text("Prompt")
     named = [name.rstrip(",;") for link in answers_of(row, "wiki_links") for name in _ARTICLE.findall(link)]
-    titles = distinct(unquote(name).replace("_", " ") for name in named)
+    titles = distinct_texts(unquote(name).replace("_", " ") for name in named)
     return {
         "id": words_id("frames", question),
         "question": question,

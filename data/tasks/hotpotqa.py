@@ -23,7 +23,7 @@ from .base import (
     Hub,
     KnownTask,
     Row,
-    distinct,
+    distinct_texts,
 )
 
 
@@ -34,7 +34,7 @@ def read_supported(row: Row, *, paragraphs: bool = True) -> Fields:
     publish them, or the same by name, as the hub has them.
     """
     facts = [_pair(row, "supporting_facts", fact) for fact in row.records("supporting_facts")]
-    titles = distinct(title for title, _ in facts)
+    titles = distinct_texts(title for title, _ in facts)
     fields: Fields = {
         "id": row.text("id" if "id" in row.data else "_id"),
         "question": row.text("question"),

@@ -7,7 +7,7 @@ DSPy's tutorial on multi-hop search and LangProBe score on it how many of the su
 
 from __future__ import annotations
 
-from .base import WIKIPEDIA_2017, BadRow, Fields, Hub, KnownTask, Row, distinct
+from .base import WIKIPEDIA_2017, BadRow, Fields, Hub, KnownTask, Row, distinct_texts
 
 _ADDRESS = "https://raw.githubusercontent.com/hover-nlp/hover/39b84697f196308f398a251a7aea9b82ae0f0562/data/hover/"
 _FILES = {split: f"{_ADDRESS}hover_{split}_release_v1.1.json" for split in ("train", "dev")}
@@ -24,7 +24,7 @@ def _read(row: Row) -> Fields:
         "answers": [_ANSWERS[label]],
         "type": "claim",
         "hops": row.needed("num_hops"),
-        "gold_titles": distinct(fact["key"] if isinstance(fact, dict) else fact[0] for fact in facts),
+        "gold_titles": distinct_texts(fact["key"] if isinstance(fact, dict) else fact[0] for fact in facts),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .base import BadRow, Fields, Hub, Row, distinct
+from .base import BadRow, Fields, Hub, Row, distinct_texts
 
 KILT = "KILT (Petroni et al., NAACL 2021)"
 SOURCE = "https://github.com/facebookresearch/KILT"
@@ -29,7 +29,7 @@ def kilt_hub(config: str) -> Hub:
 def read_kilt(row: Row) -> Fields:
     """Return what every KILT row holds: id, question, answers, titles of the pages that support them."""
     outputs = [output for output in row.records("output") if isinstance(output, Mapping)]
-    answers = distinct(output.get("answer") for output in outputs)
+    answers = distinct_texts(output.get("answer") for output in outputs)
     if not answers:
         raise BadRow(f"{row.place}: 'output' holds no answer; the test split is published without any.")
     pages = [page for output in outputs for page in (output.get("provenance") or []) if isinstance(page, Mapping)]
@@ -37,7 +37,7 @@ def read_kilt(row: Row) -> Fields:
         "id": row.text("id"),
         "question": row.text("input"),
         "answers": answers,
-        "gold_titles": distinct(page.get("title") for page in pages),
+        "gold_titles": distinct_texts(page.get("title") for page in pages),
     }
 
 

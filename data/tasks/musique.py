@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .base import OWN_PARAGRAPHS, SEARCHAIN_WHOLE, TREE_OF_REVIEWS, BadRow, Fields, Hub, KnownTask, Row, distinct
+from .base import OWN_PARAGRAPHS, SEARCHAIN_WHOLE, TREE_OF_REVIEWS, BadRow, Fields, Hub, KnownTask, Row, distinct_texts
 
 
 def _read(row: Row) -> Fields | None:
@@ -21,7 +21,7 @@ def _read(row: Row) -> Fields | None:
 
 
 def _read_full(row: Row) -> Fields:
-    told = row.data.get("answerable") is not False
+    answerable = row.data.get("answerable") is not False
     paragraphs = row.records("paragraphs")
     decomposition = row.records("question_decomposition")
     try:
@@ -29,14 +29,14 @@ def _read_full(row: Row) -> Fields:
         steps = [(s["question"], s["answer"], shown.get(s.get("paragraph_support_idx"))) for s in decomposition]
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRow(f"{row.place}: a paragraph or a step lacks {error}.") from None
-    aliases = row.data.get("answer_aliases")
+    aliases = names if isinstance(names := row.data.get("answer_aliases"), list) else []
     return {
-        "id": row.text("id") if told else f"{row.text('id')}-untold",
+        "id": row.text("id") if answerable else f"{row.text('id')}-untold",
         "question": row.text("question"),
-        "answers": distinct([row.text("answer"), *(aliases if isinstance(aliases, list) else [])] if told else []),
+        "answers": distinct_texts([row.text("answer"), *aliases] if answerable else []),
         "type": row.text("id").partition("__")[0],
         "hops": len(steps) or None,
-        "gold_titles": distinct(title for title, _, supporting in shown.values() if supporting),
+        "gold_titles": distinct_texts(title for title, _, supporting in shown.values() if supporting),
         "steps": [
             {"question": question, "answer": answer, "support_title": support[0] if support else None}
             for question, answer, support in steps

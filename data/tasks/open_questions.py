@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from ...common.json_files import written_list
-from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct, words_id
+from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct_texts, words_id
 
 QUESTION_AND_ANSWERS = {2: ("question", "answers")}
 """The cells of DPR's tab-separated files."""
@@ -35,7 +35,7 @@ def read_open(row: Row, prefix: str) -> Fields:
         "type": "factoid",
         "hops": 1,
         # DPR's first positive passage is the gold one, the others only hold the answer's words
-        "gold_titles": distinct(one.get("title") for one in passages[:1]),
+        "gold_titles": distinct_texts(one.get("title") for one in passages[:1]),
         "paragraphs": [
             {"title": one.get("title") or "", "text": one["text"], "is_supporting": True} for one in passages[:1]
         ],
@@ -50,7 +50,7 @@ def answers_of(row: Row, column: str) -> list[str]:
             value = written_list(value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # the last two: nested too deep
             raise BadRow(f"{row.place}: {value[:100]!r} in {column!r} is no list of answers.") from None
-    answers = distinct(value) if isinstance(value, list) else []
+    answers = distinct_texts(value) if isinstance(value, list) else []
     if not answers:
         raise BadRow(f"{row.place}: {column!r} holds no answer.")
     return answers

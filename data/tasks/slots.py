@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..relations import relation_question
-from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, Fields, KnownTask, Row, distinct
+from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, Fields, KnownTask, Row, distinct_texts
 from .kilt import KILT, SOURCE, kilt_hub, meta, read_kilt
 
 _SEPARATOR = " [SEP] "
@@ -25,7 +25,7 @@ def readable(question: str) -> str:
 
 
 def _read(row: Row) -> Fields:
-    fields, templates = read_kilt(row), distinct(meta(row).get("template_questions") or [])
+    fields, templates = read_kilt(row), distinct_texts(meta(row).get("template_questions") or [])
     asked = fields["question"]
     return {
         **fields,

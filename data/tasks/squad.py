@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .base import OWN_PARAGRAPHS, BadRow, Fields, Hub, KnownTask, Row, distinct
+from .base import OWN_PARAGRAPHS, BadRow, Fields, Hub, KnownTask, Row, distinct_texts
 
 
 def _read(row: Row) -> Fields:
     title = row.text("title").replace("_", " ")
     found: Any = row.needed("answers")
     texts = found.get("text") if isinstance(found, Mapping) else [one.get("text") for one in found]
-    answers = distinct(texts or [])
+    answers = distinct_texts(texts or [])
     if not answers:
         raise BadRow(f"{row.place}: 'answers' holds no answer.")
     return {

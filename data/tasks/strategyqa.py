@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..task import Split, split_by_hash
-from .base import OWN_PARAGRAPHS, BadRow, Fields, Hub, KnownTask, Row, Sample, distinct, words_id
+from .base import OWN_PARAGRAPHS, BadRow, Fields, Hub, KnownTask, Row, Sample, distinct_texts, words_id
 
 _SCORED_BY_THE_PAPERS = 500
 
@@ -30,14 +30,14 @@ def _read(row: Row) -> Fields:
     if not isinstance(answer, bool):
         raise BadRow(f"{row.place}: 'answer' is {answer!r}, where true or false is needed.")
     steps = row.data.get("decomposition") or []
-    evidence = distinct(_paragraph_ids(row.data.get("evidence") or []))
+    evidence = distinct_texts(_paragraph_ids(row.data.get("evidence") or []))
     return {
         "id": row.text("qid"),
         "question": row.text("question"),
         "answers": ["yes" if answer else "no"],
         "type": "boolean",
         "hops": len(steps) or None,
-        "gold_titles": distinct(name.rpartition("-")[0] for name in evidence),
+        "gold_titles": distinct_texts(name.rpartition("-")[0] for name in evidence),
         "steps": [{"question": step} for step in steps],
         "facts": row.data.get("facts") or [],
         "paragraphs": [_paragraph(row, name) for name in evidence if name in row.references],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct
+from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct_texts
 from .open_questions import QUESTION_AND_ANSWERS, read_open
 
 
@@ -20,7 +20,7 @@ def _read(row: Row) -> Fields:
     if not isinstance(answer, Mapping):
         raise BadRow(f"{row.place}: 'answer' is a {type(answer).__name__}, where value and aliases are needed.")
     parts = {str(name).lower(): value for name, value in answer.items()}
-    answers = distinct([parts.get("value"), *(parts.get("aliases") or [])])
+    answers = distinct_texts([parts.get("value"), *(parts.get("aliases") or [])])
     if not answers or answers == ["<unk>"]:
         raise BadRow(f"{row.place}: it has no answer; the test split is published without any.")
     question = row.text(columns.get("question", "question"))

@@ -25,7 +25,7 @@ from .base import (
     Hub,
     KnownTask,
     Row,
-    distinct,
+    distinct_texts,
 )
 from .hotpotqa import read_supported
 
@@ -43,7 +43,7 @@ def _read(row: Row) -> Fields:
         asked = relation_question(f"#{earlier}" if earlier else subject, relation)
         steps.append({"question": asked, "answer": answer, "support_title": by_name.get(_plain(subject))})
         answered.setdefault(_plain(answer), number)
-    fields["answers"] = distinct([*fields["answers"], *_aliases(row)])
+    fields["answers"] = distinct_texts([*fields["answers"], *_aliases(row)])
     return {**fields, "hops": len(triples) or fields["hops"], "steps": steps, "evidences": triples}
 
 

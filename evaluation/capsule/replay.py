@@ -18,7 +18,7 @@ from ..run import answer
 from ..stored_runs import StoredRun, open_runs
 from .differences import Difference, answer_differences, step_differences
 from .restored import adapter_of, program_of
-from .stand_ins import lm_of, parts_of
+from .stand_ins import stand_in_lm, stand_in_parts
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def replay(path: Path, allow_code: Iterable[str] = ()) -> list[ReplayedRun]:
 
 
 def _replayed(run: StoredRun) -> ReplayedRun:
-    with dspy.context(lm=lm_of(run), adapter=adapter_of(run), trace=[]):
-        program = program_of(run, **parts_of(run))
+    with dspy.context(lm=stand_in_lm(run), adapter=adapter_of(run), trace=[]):
+        program = program_of(run, **stand_in_parts(run))
         questions = tuple(_asked_again(program, record, run) for record in run.records)
     return ReplayedRun(run.name, run.simulated, questions)
 

@@ -23,7 +23,7 @@ def _refuse(*given: Any, **more: Any) -> NoReturn:
     raise AssertionError("a replay asks nothing outside the capsule")
 
 
-class _Retriever(Retriever):
+class _StandInRetriever(Retriever):
     """A retriever that has only a name and a fingerprint."""
 
     batch = staticmethod(_refuse)
@@ -33,7 +33,7 @@ class _Retriever(Retriever):
         self.similarity = _refuse if compares else None
 
 
-class _Reader:
+class _StandInReader:
     """A trained reader, or a check of duplicates by a model, that has only a name and a threshold."""
 
     read_many = None
@@ -48,13 +48,13 @@ class _NoEngine:
     complete = close = staticmethod(_refuse)
 
 
-def parts_of(run: StoredRun) -> dict[str, Any]:
+def stand_in_parts(run: StoredRun) -> dict[str, Any]:
     """Return the stand-ins for the retriever, the reader and the check of duplicates."""
     retriever, reader, duplicates = (run.part(name) for name in ("retriever", "reader", "duplicates"))
     return {
-        "retriever": _Retriever(retriever, run.environment.compares) if retriever else None,
-        "reader": _Reader(reader) if is_trained(reader) else None,
-        "duplicates": _Reader(duplicates) if duplicates else None,
+        "retriever": _StandInRetriever(retriever, run.environment.compares) if retriever else None,
+        "reader": _StandInReader(reader) if is_trained(reader) else None,
+        "duplicates": _StandInReader(duplicates) if duplicates else None,
     }
 
 
@@ -63,7 +63,7 @@ def is_trained(reader: Mapping[str, Any]) -> bool:
     return bool(reader) and reader.get("name") != LMReader.name
 
 
-def lm_of(run: StoredRun) -> dspy.LM | None:
+def stand_in_lm(run: StoredRun) -> dspy.LM | None:
     """Return an LM with the name and options of the run's LM; None if the run had none.
 
     Raises:

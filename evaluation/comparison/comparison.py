@@ -19,7 +19,7 @@ from ..kept_run import begin
 from ..leak import refuse_demonstrated
 from ..record_scores import ScoreFunction, checked_metrics
 from ..run import Progress
-from ..series import ask_each, evaluate_tracked, named_progress, running, told_of
+from ..series import ask_each, evaluate_tracked, named_progress, running_series, told_of
 from ..tracking import OFF, Tracking
 from .page import as_page
 from .rows import Comparison
@@ -62,7 +62,7 @@ def compare(
     refuse_demonstrated(programs.values(), examples)
     how: dict[str, Any] = {"task": task, "seed": seed, "policy": policy, "tracking": tracking}
     about = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
-    with running(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
+    with running_series(title, out, "comparison", list(programs.values()), about, policy, tracking) as (file, tracked):
         # checks all programs before the first is paid for
         kept = {name: begin(file, name, one, task, policy) for name, one in programs.items()} if file else {}
         evaluations = dict[str, Evaluation]()

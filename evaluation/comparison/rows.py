@@ -71,9 +71,9 @@ class Comparison:
     @cached_property
     def flipped(self) -> list[list[tuple[Record, bool]]]:
         """Return the questions that only some programs answer right: each program's record, and whether it is right."""
-        asked = zip(*(one.records for one in self.evaluations.values()), strict=True)
-        told = [[(record, self._is_right(record)) for record in records] for records in asked]
-        return [one for one in told if len({right for _, right in one}) > 1]
+        asked = zip(*(evaluation.records for evaluation in self.evaluations.values()), strict=True)
+        outcomes = [[(record, self._is_right(record)) for record in records] for records in asked]
+        return [outcome for outcome in outcomes if len({right for _, right in outcome}) > 1]
 
     def _is_right(self, record: Record) -> bool:
         return record.failure is None and record.scores[self.metric] >= 1

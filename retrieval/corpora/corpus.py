@@ -12,7 +12,7 @@ from ...common.errors import CorpusError, unknown_name
 from ...common.json_files import not_utf8
 from ...common.packed_files import uncompressed
 from ..passage import Passage
-from .corpus_format import BadText, CorpusFormat, Line, Parse, numbered
+from .corpus_format import BadText, CorpusFormat, Line, Parse, numbered_lines
 from .json_lines import JSON_LINES, ROW_FILES
 from .kilt_articles import KILT
 from .tsv import TSV
@@ -149,12 +149,12 @@ def _recognised(path: Path) -> tuple[CorpusFormat, Iterable[Line]]:
     """Return the form that the name of a corpus and its first line tell, and its lines."""
     if is_archive(path):
         return HOTPOTQA, HOTPOTQA.lines(path)
-    lines, read, first = numbered(path), list[Line](), ""
+    lines, read, first = numbered_lines(path), list[Line](), ""
     while not first.strip() and (line := next(lines, None)):
         read.append(line)
         first = line[2].decode("utf-8-sig", "replace").rstrip("\r\n")
     form = next((one for one in FORMATS.values() if one.recognises(uncompressed(path), first)), JSON_LINES)
-    return form, chain(read, lines) if form.lines is numbered else form.lines(path)  # once: it may be a pipe
+    return form, chain(read, lines) if form.lines is numbered_lines else form.lines(path)  # once: it may be a pipe
 
 
 def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:

@@ -25,7 +25,7 @@ class BadText(Exception):
     """A fault of the line at hand."""
 
 
-def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -> Iterator[Line]:
+def numbered_lines(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -> Iterator[Line]:
     """Yield the lines of a file.
 
     Args:
@@ -61,7 +61,7 @@ class CorpusFormat:
     name: str
     recognises: Callable[[Path, str], bool]
     parse: Parse
-    lines: Callable[[Path], Iterator[Line]] = numbered
+    lines: Callable[[Path], Iterator[Line]] = numbered_lines
     below: Callable[[str], Parse | None] = lambda first: None
     remark: Callable[[str], str] = lambda first: ""
 

@@ -20,14 +20,14 @@ WORDS = 100
 _HEADING, _BULLET = "Section::::", "BULLET::::-"
 
 
-class _Article(Article):
+class _KiltArticle(Article):
     id: str | int = Field(validation_alias="wikipedia_id")
     title: str = Field(validation_alias="wikipedia_title")
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
     """Yield ``ID-0``, ``ID-1`` …; nothing for an article without text."""
-    article = read_line(_Article, line)
+    article = read_line(_KiltArticle, line)
     words = _words(article.title, article.text)
     for part, some in enumerate(batched(words, WORDS)):
         yield passage_of(f"{article.id}-{part}", " ".join(some), article.title)

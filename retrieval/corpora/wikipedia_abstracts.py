@@ -14,7 +14,7 @@ from typing import BinaryIO, cast
 
 from ...common.errors import CorpusError
 from ..passage import Passage
-from .corpus_format import TROUBLE, CorpusFormat, Line, numbered, passage_of
+from .corpus_format import TROUBLE, CorpusFormat, Line, numbered_lines, passage_of
 from .json_lines import Article, read_line
 
 
@@ -29,7 +29,7 @@ def _lines(path: Path) -> Iterator[Line]:
     """Yield the lines of the archive in the order of its members, or of the unpacked folder by name."""
     if path.is_dir():
         return _of_folder(path)
-    return _of_archive(path) if is_archive(path) else numbered(path)
+    return _of_archive(path) if is_archive(path) else numbered_lines(path)
 
 
 def _of_folder(folder: Path) -> Iterator[Line]:
@@ -39,7 +39,7 @@ def _of_folder(folder: Path) -> Iterator[Line]:
             f"There is no wiki_00.bz2 or the like in the folder {folder}. Name a file, or HotpotQA's unpacked archive."
         )
     for path in files:
-        yield from numbered(path)
+        yield from numbered_lines(path)
 
 
 def _of_archive(path: Path) -> Iterator[Line]:
@@ -53,7 +53,7 @@ def _of_archive(path: Path) -> Iterator[Line]:
                     continue
                 found = True
                 with bz2.BZ2File(opened) if member.name.endswith(".bz2") else opened as lines:
-                    yield from numbered(path, cast("BinaryIO", lines), within=member.name)
+                    yield from numbered_lines(path, cast("BinaryIO", lines), within=member.name)
     except TROUBLE as problem:
         raise CorpusError(f"{path} cannot be read as an archive: {problem}. Fetch it again.") from problem
     if not found:

@@ -20,13 +20,13 @@ from ...common.files import file_hash
 from ...common.json_files import check_regular, parse_json, read_bytes, validate
 from ...common.manifests import installed_versions
 from ...common.text import printable, without_surrogates
-from ..checkpoints import window_of
+from ..checkpoints import text_window
 from ..corpora.corpus import FORMATS, BadLine, CorpusSource
-from ..corpora.corpus_format import numbered
+from ..corpora.corpus_format import numbered_lines
 from ..indexes.contents import DOCUMENTS, PassageStore
 from ..indexes.index_kind import IndexKind
 from ..passage import Passage
-from .sections import Room, passages_of
+from .sections import Room, document_passages
 from .texts import LARGEST, SUFFIXES, read_document
 
 _READERS = ("questree", "markitdown", "pypdfium2", "semantic-text-splitter", "markdown-it-py")
@@ -164,7 +164,7 @@ class Documents(CorpusSource):
             digest = hashlib.sha256(content).hexdigest()
             if name in self._former and self._former[name].sha256 == digest:
                 return self._former[name], ()
-            passages = list(passages_of(name, read_document(name, content), self.room()))
+            passages = list(document_passages(name, read_document(name, content), self.room()))
             return DocumentRecord(sha256=digest, passages=len(passages)), passages
         except (ValueError, OSError) as problem:
             told = getattr(problem, "strerror", None) or str(problem)
@@ -201,7 +201,7 @@ def are_documents(corpus: str | Path) -> bool:
     if not path.exists():
         return glob.has_magic(str(path))
     if suffix in _OF_A_CORPUS:
-        first = next((line.decode("utf-8", "replace") for _, _, line in numbered(path)), "")
+        first = next((line.decode("utf-8", "replace") for _, _, line in numbered_lines(path)), "")
         return not any(form.recognises(path, first) for form in FORMATS.values())
     return suffix in SUFFIXES
 
@@ -237,7 +237,7 @@ def _room(kind: IndexKind, checkpoint: str | Path | None, settings: Any) -> Room
     from transformers import AutoTokenizer
 
     folder = kind.find(checkpoint).folder
-    window = getattr(settings, "window", None) or window_of(folder, late=not hasattr(kind.settings, "window"))
+    window = getattr(settings, "window", None) or text_window(folder, late=not hasattr(kind.settings, "window"))
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as problem:  # transformers raises many kinds

@@ -82,7 +82,7 @@ class _Section(NamedTuple):
     parts: list[tuple[int, int, bool]]
 
 
-def passages_of(path: str, texts: Iterable[ReadText], room: Room) -> Iterator[Passage]:
+def document_passages(path: str, texts: Iterable[ReadText], room: Room) -> Iterator[Passage]:
     """Yield the passages of a document.
 
     Args:

@@ -92,7 +92,7 @@ def texts_of(passages: PassageStore, number: int) -> list[str]:
     return [passages[position].shown() for position in range(*bounds(number, len(passages)))]
 
 
-def source_of(texts: Sequence[str], encoder: str) -> str:
+def chunk_hash(texts: Sequence[str], encoder: str) -> str:
     """Return the hash of what a chunk is made from.
 
     Args:
@@ -119,7 +119,7 @@ def write_chunk(
     # new files, never old ones in place: an enlarged index shares its files with the former, by links
     with replacing(rows_file(folder, number)) as unfinished, unfinished.open("wb") as file:
         np.save(file, rows, allow_pickle=False)
-    record = ChunkRecord.of(source_of(texts, identity), lengths, filled, rows_file(folder, number))
+    record = ChunkRecord.of(chunk_hash(texts, identity), lengths, filled, rows_file(folder, number))
     with replacing(_record_file(folder, number)) as unfinished:
         unfinished.write_text(json.dumps(asdict(record)))
     return record

@@ -24,11 +24,11 @@ from .chunks import (
     Encoded,
     PassageEncoder,
     chunk_count,
+    chunk_hash,
     encoded,
     read_record,
     remove_others,
     rows_file,
-    source_of,
     texts_of,
     write_chunk,
 )
@@ -87,7 +87,7 @@ def _kept(folder: Path, passages: PassageStore, identity: str, report: Report) -
     for checked, number in enumerate(found):
         report(BuildProgress("checking what is encoded already (in chunks)", checked, len(found)))
         with suppress(OSError, ValueError, TypeError):  # it is damaged
-            record, source = read_record(folder, number), source_of(texts_of(passages, number), identity)
+            record, source = read_record(folder, number), chunk_hash(texts_of(passages, number), identity)
             if record == ChunkRecord.of(source, record.lengths, record.filled, rows_file(folder, number)):
                 kept[number] = record
     if len(kept) < len(found):

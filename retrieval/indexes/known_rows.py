@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from .chunks import Encoded, chunk_count, read_record, read_rows, source_of, texts_of
+from .chunks import Encoded, chunk_count, chunk_hash, read_record, read_rows, texts_of
 from .contents import PassageStore
 
 _GROUP = 32  # passages, in the mean
@@ -48,12 +48,12 @@ class KnownRows:
         passages = PassageStore(version)
         for number in range(chunk_count(len(passages))):
             record, texts = read_record(self._folder, number), texts_of(passages, number)
-            if record.filled or record.made_from != source_of(texts, identity):
+            if record.filled or record.made_from != chunk_hash(texts, identity):
                 continue
             first, lengths = 0, iter(record.lengths)
             for group in groups(texts):
                 of_group = [next(lengths) for _ in group]
-                self._known[source_of(group, identity)] = number, first, of_group
+                self._known[chunk_hash(group, identity)] = number, first, of_group
                 first += sum(of_group)
 
     def rows(self, encode: Callable[[list[str]], Encoded], texts: list[str]) -> Encoded:
@@ -63,7 +63,7 @@ class KnownRows:
         return [one for some in lengths for one in some], sum(filled), np.concatenate(rows)
 
     def _of(self, group: list[str]) -> Encoded | None:
-        if (known := self._known.get(source_of(group, self._identity))) is None:
+        if (known := self._known.get(chunk_hash(group, self._identity))) is None:
             return None
         number, first, lengths = known
         return lengths, 0, read_rows(self._folder, number)[first : first + sum(lengths)]

@@ -20,7 +20,7 @@ _RECIPE = "minilm-l6-128-v1"
 _DIM, _SEED = 128, 2
 
 
-def find_checkpoint(name: str | Path | None = None) -> Checkpoint:
+def late_checkpoint(name: str | Path | None = None) -> Checkpoint:
     """Return the checkpoint of a name: ``embedded`` (or None), a folder, or one on the hub: ``org/name``."""
     return checkpoints.find_checkpoint(name, embedded_checkpoint)
 

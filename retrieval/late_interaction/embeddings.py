@@ -14,7 +14,7 @@ from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read
 from ..indexes.contents import CheckpointRecord, IndexManifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, WrittenIndex
-from .checkpoint import find_checkpoint
+from .checkpoint import late_checkpoint
 from .embedded_queries import EmbeddedQueries
 from .encoder import Encoder
 from .packed_rows import PackingEncoder
@@ -30,7 +30,7 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> Writ
     Args:
         nbits: for each dimension of a packed row; None for rows of float16.
     """
-    encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
+    encoder = Encoder.load(late_checkpoint(order.checkpoint), order.precision)
     checkpoint = encoder.checkpoint
     settings = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     identity = f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else "")
@@ -42,7 +42,7 @@ def encode(order: Order, folder: str = FOLDER, nbits: int | None = None) -> Writ
 def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:
     """Return what encodes chunks in another process."""
     built_with = CheckpointRecord(name=name, fingerprint=fingerprint)
-    return _packing(Encoder.load(checkpoint_of("The index", built_with, find_checkpoint), precision), nbits)
+    return _packing(Encoder.load(checkpoint_of("The index", built_with, late_checkpoint), precision), nbits)
 
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
@@ -51,7 +51,7 @@ def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
 
 def encoder_of(folder: Path, manifest: IndexManifest) -> Encoder:
     """Return the encoder of an index."""
-    found = checkpoint_of(folder, manifest.checkpoint, find_checkpoint)
+    found = checkpoint_of(folder, manifest.checkpoint, late_checkpoint)
     return EmbeddedQueries(found) if found.name == EMBEDDED else Encoder.load(found)
 
 

@@ -48,7 +48,7 @@ class Encoder(TextEncoder):
         """Load an encoder, on the GPU if there is one; the import of sentence-transformers takes seconds.
 
         Args:
-            checkpoint: of ``find_checkpoint``.
+            checkpoint: of ``late_checkpoint``.
             precision: for passages; queries are float32. ``auto`` is bfloat16 where the device computes with it, else
                 float32. The ranking is the same but for near ties: top-10 overlap .993, same first passage for 99 of
                 100 queries, 160 passages. There is no int8: torch's dynamic quantization gave embeddings with a cosine

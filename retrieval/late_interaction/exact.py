@@ -14,7 +14,7 @@ from ..base import Hits, NeuralRetriever, batched, best
 from ..contracts import Passages
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind
-from .checkpoint import find_checkpoint
+from .checkpoint import late_checkpoint
 from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of
 from .encoder import Encoder
 
@@ -152,5 +152,5 @@ EXACT = IndexKind(
     encode,
     _load,
     work=FOLDER,
-    find=find_checkpoint,
+    find=late_checkpoint,
 )

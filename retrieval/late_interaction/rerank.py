@@ -16,7 +16,7 @@ from ..base import Hits, IndexRetriever, NeuralRetriever, batched, best
 from ..bm25 import BM25
 from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, WrittenIndex
-from .checkpoint import find_checkpoint
+from .checkpoint import late_checkpoint
 from .embeddings import Embeddings, encode, encoder_of
 from .encoder import Encoder
 from .packed_rows import Packing
@@ -111,5 +111,5 @@ RERANK = IndexKind(
     _load,
     settings=RerankSettings,
     work=FOLDER,
-    find=find_checkpoint,
+    find=late_checkpoint,
 )

@@ -19,10 +19,10 @@ from ..base import batched
 from ..indexes.contents import FORMAT, IndexManifest
 from ..passage import Passage
 from ..serving.access import is_loopback
-from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, first_line, retried
+from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, one_line, retried
 from .address import KEY_VARIABLE, QdrantAddress
 from .embedded import hasten, open_folder
-from .layout import QdrantSettings, layout, passage_of
+from .layout import QdrantSettings, layout, passage_from_point
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -126,7 +126,7 @@ class Collection:
         except ResourceExhaustedResponse as busy:
             raise TransientFault(f"HTTP 429: {busy}", busy.retry_after_s) from busy
         except UnexpectedResponse as refused:
-            fault = f"HTTP {refused.status_code}: {first_line(refused.content.decode(errors='replace'))}"
+            fault = f"HTTP {refused.status_code}: {one_line(refused.content.decode(errors='replace'))}"
             if refused.status_code in TRANSIENT:
                 raise TransientFault(fault) from refused
             if refused.status_code == 404:
@@ -139,7 +139,7 @@ class Collection:
                 raise TransientFault(problem) from failed
             raise RemoteError(
                 f"{server} gave an answer that qdrant-client {version('qdrant-client')} does not understand "
-                f"({first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
+                f"({one_line(problem)}). See that it is Qdrant, of the same minor version or the next."
             ) from failed
 
     def state(self) -> State | None:
@@ -194,7 +194,7 @@ class Collection:
         name = self.address.collection
         for positions in batched(range(count), _PAGE):
             found = self.ask(lambda client, some=positions: client.retrieve(name, some))  # type: ignore[misc]
-            yield from map(passage_of, sorted(found, key=lambda point: int(point.id)))
+            yield from map(passage_from_point, sorted(found, key=lambda point: int(point.id)))
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
         """Return the points that each request finds."""

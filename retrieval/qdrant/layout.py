@@ -93,6 +93,6 @@ def point_of(position: int, passage: Passage, words: Words, rows: Any) -> models
     return models.PointStruct(id=position, vector=vectors, payload=passage.model_dump(include=kept))
 
 
-def passage_of(point: models.Record | models.ScoredPoint) -> Passage:
+def passage_from_point(point: models.Record | models.ScoredPoint) -> Passage:
     """Return the passage of a point."""
     return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})

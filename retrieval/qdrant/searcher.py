@@ -11,12 +11,12 @@ from ..base import Kept, batched, check_search, filled, reopened
 from ..bm25 import BM25Settings
 from ..checkpoints import checkpoint_of
 from ..contracts import Retriever
-from ..late_interaction.checkpoint import find_checkpoint
+from ..late_interaction.checkpoint import late_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
 from ..serving.remote_requests import QUERIES_TOGETHER, RemoteSettings
 from .collection import Collection
-from .layout import TOKENS, WORDS, QdrantSettings, passage_of, rescoring
+from .layout import TOKENS, WORDS, QdrantSettings, passage_from_point, rescoring
 from .words import Words, query_words
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class QdrantRetriever(Retriever):
         self.remote = self._collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])
         self._words = BM25Settings(**BM25Settings.OLDER | manifest.settings["bm25"])
-        self.encoder = Encoder.load(checkpoint_of(address, manifest.checkpoint, find_checkpoint))
+        self.encoder = Encoder.load(checkpoint_of(address, manifest.checkpoint, late_checkpoint))
         self.similarity = self.encoder.similarity
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
         self.place = partial(reopened, QdrantRetriever, str(self._collection.address), self.fingerprint)
@@ -72,7 +72,7 @@ class QdrantRetriever(Retriever):
             requests = [self._request(rows, words[number], k) for number, rows in zip(some, embedded, strict=True)]
             for number, points in zip(some, self._collection.query(requests), strict=True):
                 ordered = sorted(points, key=lambda point: (-point.score, point.id))  # of equal ones the earlier first
-                found[number] = [passage_of(point) for point in ordered]
+                found[number] = [passage_from_point(point) for point in ordered]
         if asked:
             self._check_unchanged()
         return found

@@ -22,7 +22,7 @@ from ..checkpoints import checkpoint_of
 from ..indexes.chunks import bounds, chunk_count
 from ..indexes.contents import CorpusRecord, IndexManifest, PassageStore
 from ..indexes.index_kind import BuildProgress, Report, Source, store_corpus
-from ..late_interaction.checkpoint import find_checkpoint
+from ..late_interaction.checkpoint import late_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
 from ..serving.remote_requests import RemoteError
@@ -61,7 +61,7 @@ def upload(
         precision = "auto"
         if there is not None and there.manifest.corpus.sha256 == record.sha256:
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
-        encoder = Encoder.load(find_checkpoint(checkpoint), precision)
+        encoder = Encoder.load(late_checkpoint(checkpoint), precision)
         progress(BuildProgress("weighing words", 0, 0))
         words = BM25Settings()
         manifest = _manifest(record, encoder, asdict(chosen), asdict(words), mean_length(passages, words))
@@ -92,7 +92,7 @@ def add(corpus: Source, address: str, *, progress: Report = lambda _: None) -> I
         raise IndexRefused(f"{address} is unfinished: run the command that began it again, and then add to it.")
     behind = base.corpus, collection.passages(base.corpus.passages)
     with _stored(corpus, progress, behind) as (record, passages):
-        encoder = Encoder.load(checkpoint_of(address, base.checkpoint, find_checkpoint), base.settings["precision"])
+        encoder = Encoder.load(checkpoint_of(address, base.checkpoint, late_checkpoint), base.settings["precision"])
         made = [base.settings[name] for name in ("qdrant", "bm25", "mean_length")]
         manifest = _manifest(record, encoder, *made)
         if there.finished:

@@ -18,8 +18,8 @@ from ..base import check_search
 from ..contracts import Retriever, check_found
 from ..passage import Passage
 from .batcher import Batcher, Rankings
-from .server_limits import Refused, ServerLimits, guarded
-from .wire import Compare, Health, Likeness, Results, Search
+from .server_limits import Refused, ServerLimits, limited_app
+from .wire import Compare, Health, Likeness, Results, SearchRequest
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def create_app(
         most_passages: in an answer, of all its queries together.
     """
     batcher = Batcher(retriever.batch)
-    app = guarded("Retriever", limits or ServerLimits(), openapi_url=None)
+    app = limited_app("Retriever", limits or ServerLimits(), openapi_url=None)
 
     async def found(queries: Sequence[str], k: int) -> Rankings:
         if (asked := k * len(queries)) > most_passages:
@@ -57,7 +57,7 @@ def create_app(
             return [check_found(ranking) for ranking in await batcher.search(checked, k)]
 
     @app.post("/search")
-    async def search(asked: Search) -> Response:
+    async def search(asked: SearchRequest) -> Response:
         """Return the passages that are found for each query."""
         return _json(Results(fingerprint=retriever.fingerprint, results=await found(asked.queries, asked.k)))
 

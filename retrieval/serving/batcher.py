@@ -18,7 +18,7 @@ _MOST = 64
 
 
 @dataclass(eq=False)
-class _Waiting:
+class _WaitingSearch:
     queries: list[str]
     k: int
     found: Rankings | Exception | None = None
@@ -36,12 +36,12 @@ class Batcher:
 
     def __init__(self, search: Callable[[list[str], int], Rankings]) -> None:
         self._search = search
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingSearch] = []
         self._turn = asyncio.Lock()
 
     async def search(self, queries: list[str], k: int) -> Rankings:
         """Return the queries' rankings; raise what the index raises."""
-        one = _Waiting(queries, k)
+        one = _WaitingSearch(queries, k)
         self._waiting.append(one)
         async with self._turn:  # whose turn it is searches for all who fit its call
             if one.found is None:
@@ -50,7 +50,7 @@ class Batcher:
             raise one.found
         return one.found or []
 
-    def _together(self, first: _Waiting) -> list[_Waiting]:
+    def _together(self, first: _WaitingSearch) -> list[_WaitingSearch]:
         """Take a search and the others that fit its call from those that wait."""
         taken, room = [first], _MOST - len(first.queries)
         for other in self._waiting:
@@ -60,7 +60,7 @@ class Batcher:
         self._waiting = [one for one in self._waiting if one not in taken]
         return taken
 
-    async def _answer(self, taken: list[_Waiting]) -> None:
+    async def _answer(self, taken: list[_WaitingSearch]) -> None:
         queries = [query for one in taken for query in one.queries]
         try:
             found = await run_in_threadpool(self._search, queries, taken[0].k)

@@ -22,10 +22,10 @@ from .remote_requests import (
     RemoteError,
     RemoteSettings,
     TransientFault,
-    first_line,
+    one_line,
     retried,
 )
-from .wire import Compare, Health, Likeness, Results, Search
+from .wire import Compare, Health, Likeness, Results, SearchRequest
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -88,7 +88,7 @@ class RemoteRetriever(Retriever):
         return [ranking for some in batched(checked, most) for ranking in self._found(some, k)]
 
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
-        found = self._ask(Results, "/search", Search(queries=queries, k=k)).results
+        found = self._ask(Results, "/search", SearchRequest(queries=queries, k=k)).results
         if len(found) != len(queries):
             raise self._unusable(f"{len(found)} rankings for {len(queries)} queries")
         for ranking in found:
@@ -176,6 +176,6 @@ def _host(address: str) -> str:
 def _message(body: bytes) -> str:
     """Return the message of an error, cut short."""
     try:
-        return first_line(json.loads(body)["error"]["message"])
+        return one_line(json.loads(body)["error"]["message"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        return first_line(body.decode(errors="replace"))
+        return one_line(body.decode(errors="replace"))

@@ -25,7 +25,7 @@ CONNECTIONS = 512
 """The most connections at a time; what comes beyond is answered with 503."""
 
 
-def serve(
+def serve_app(
     app: ASGIApp,
     host: str,
     port: int,
@@ -70,7 +70,7 @@ def running(app: ASGIApp, **options: Any) -> Iterator[str]:
 
     Args:
         app: the application.
-        options: ``ending`` and ``behind_proxy``, as for `serve`.
+        options: ``ending`` and ``behind_proxy``, as for `serve_app`.
 
     Raises:
         RuntimeError: if it does not start.

@@ -66,6 +66,6 @@ def retried(attempt: Callable[[], T], settings: RemoteSettings, *, server: str, 
     raise RemoteError(f"{server} gave no answer in {failed + 1} attempts; the last one: {last}. {advice}") from last
 
 
-def first_line(problem: object) -> str:
+def one_line(problem: object) -> str:
     """Return the beginning of an error, in one line."""
     return " ".join(str(problem).split())[:200]

@@ -58,7 +58,7 @@ class Refused(Exception):
         return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
 
 
-def guarded(
+def limited_app(
     title: str, limits: ServerLimits, *, guard: type[RequestLimits] | None = None, hint: str = "", **given: Any
 ) -> FastAPI:
     """Return an application without routes that keeps to limits and refuses in one form.

@@ -13,7 +13,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
 
-class Search(_Strict):
+class SearchRequest(_Strict):
     """``POST /search``: the k best passages for each query."""
 
     queries: list[str] = Field(min_length=1)
@@ -21,7 +21,7 @@ class Search(_Strict):
 
 
 class Results(_Strict):
-    """The answer to a `Search`: a list for each query, best first, and the index that it comes from."""
+    """The answer to a `SearchRequest`: a list for each query, best first, and the index that it comes from."""
 
     fingerprint: str = Field(min_length=1)
     results: list[list[Passage]]

@@ -77,7 +77,7 @@ def fuse_assertions(asked: Asked) -> Values:
     return {"final_content": _tell_assertions(asked, answer, assertions), "answer": answer}
 
 
-def tell(asked: Asked, steps: Iterable[PathStep], *, marks: bool = True) -> str:
+def write_steps(asked: Asked, steps: Iterable[PathStep], *, marks: bool = True) -> str:
     """Write steps as sentences, each once: those of their passages, with the marks that the model does not forget."""
     told = []
     for step in steps:
@@ -137,7 +137,7 @@ def conclude(asked: Asked, steps: Iterable[PathStep]) -> str:
 
 def _answer(asked: Asked, steps: list[PathStep]) -> Values:
     """Return the steps as final content, and the answer that they bear out."""
-    content = tell(asked, steps) or f"Nothing is known about “{asked.words}”."
+    content = write_steps(asked, steps) or f"Nothing is known about “{asked.words}”."
     return {"final_content": content, "answer": conclude(asked, steps)}
 
 

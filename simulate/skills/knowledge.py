@@ -9,7 +9,7 @@ from ..mind import NOTHING_READ
 from ..phrases import write_fact
 from ..prompt import Values
 from ..world import find_answer, find_kind
-from .answers import UNKNOWN, conclude, tell
+from .answers import UNKNOWN, conclude, write_steps
 
 _TOPICS = {
     **dict.fromkeys(("who", "whom", "whose"), "people"),
@@ -47,10 +47,10 @@ def review_paragraphs(asked: Asked) -> Values:
     supported = answer != UNKNOWN  # a model that has no answer to give does not accept
     query = asked.missing_query(steps, passages) if judge.asks_well(passages) else asked.words
     return {
-        "thoughts": tell(asked, steps, marks=False) if read else _NOTHING,
+        "thoughts": write_steps(asked, steps, marks=False) if read else _NOTHING,
         "relevant": bool(read),
         "supported": supported,
-        "analysis": tell(asked, steps) if supported else "",
+        "analysis": write_steps(asked, steps) if supported else "",
         "answer": answer if supported else None,
         "next_query": None if supported else query,
     }
@@ -67,7 +67,7 @@ def review_path(asked: Asked) -> Values:
     if normalise(query) in {normalise(one) for one in [asked.words, *asked.prompt.texts("tried")]}:
         query = ""
     return {
-        "facts": tell(asked, [step for step in asked.gather(read) if step.answer]),
+        "facts": write_steps(asked, [step for step in asked.gather(read) if step.answer]),
         "last_adds": bool(judge.useful(passages[-1:])),
         "next_query": query,
         "guess": _write(query, asked.mind.recalls(query)) if query else "",
@@ -85,7 +85,7 @@ def draft_answer(asked: Asked) -> Values:
     others = [[step for step in remembered if not step.reference] for remembered in told]
     recalled = next((some for some in others if any(step.answer for step in some)), [])
     return {
-        "facts": tell(asked, [step for step in steps if step.answer]),
+        "facts": write_steps(asked, [step for step in steps if step.answer]),
         "supported_answer": reviewed["answer"] or "",
         "missing": "" if reviewed["supported"] else " ".join(step.query for step in steps if not step.answer),
         "recalled": "" if reviewed["supported"] else " ".join(_write(step.query, step.answer) for step in recalled),

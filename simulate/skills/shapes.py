@@ -16,7 +16,7 @@ from ..asked import Asked, Memory, PathStep, pick_surest
 from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Shown, Values
 from . import TEXTS
-from .answers import UNKNOWN, cites, conclude, tell
+from .answers import UNKNOWN, cites, conclude, write_steps
 
 _ROW = re.compile(r"\[(\d+)\] ([^|\n]+? \| .*?)(?=; \[\d+\] |\]?$)", re.MULTILINE)
 _MADE = re.compile(r"\[Search\((.*?)\) →")
@@ -117,8 +117,8 @@ class Shapes:
 SHAPES: dict[str, Callable[[Shapes], Any]] = {
     "answer": lambda shapes: shapes.answer if not shapes.searches else None if "continuation" in shapes.outputs else "",
     "sure": lambda shapes: not shapes.searches and shapes.answer != UNKNOWN,
-    "final_content": lambda shapes: "" if shapes.searches else tell(shapes.asked, shapes.known),
-    "thoughts": lambda shapes: tell(shapes.asked, shapes.found, marks=False),
+    "final_content": lambda shapes: "" if shapes.searches else write_steps(shapes.asked, shapes.known),
+    "thoughts": lambda shapes: write_steps(shapes.asked, shapes.found, marks=False),
     "thought": Shapes.thought,
     "tentative": Shapes.thought,
     "continuation": Shapes.thought,

@@ -14,7 +14,7 @@ from questree.common.forks import renew_in_forks
 from questree.lm.kept_replies import ReplyStore
 from questree.programs import build
 from questree.simulate import SimulatedEngine, simulated_lm
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork"),
@@ -63,7 +63,7 @@ def test_kept_replies_are_read_and_kept(tmp_path):
 
 def test_a_question_is_answered_with_and_without_an_event_loop():
     program = build("searchain", {}, retriever=TitleRetriever())
-    with running(SimulatedEngine(simulated_lm(QUESTIONS, SURE).engine.mind)) as address:
+    with running_lm(SimulatedEngine(simulated_lm(QUESTIONS, SURE).engine.mind)) as address:
         lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
 
         def check() -> None:

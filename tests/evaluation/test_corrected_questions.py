@@ -9,7 +9,7 @@ from questree.common.errors import QuestreeError
 from questree.data import Question
 from questree.data.task import Paragraph
 from questree.evaluation.analyses import misled_by_retrieval
-from questree.evaluation.record_scores import up_to_date
+from questree.evaluation.record_scores import current_record
 from questree.evaluation.records import Record, example_fields
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records
@@ -140,7 +140,7 @@ def test_another_item_that_is_needed_drops_a_judges_score_as_another_answer_does
     listed = listed.with_inputs("question", "answer_style")
     kept = Record(**example_fields(listed), answer="Po", scores={"judge x": 1.0})
     for changed in ({"needed": [["Po", "Padus"]]}, {"answers": ["Po", "Elbe"]}):
-        again = up_to_date(kept, dspy.Example(**{**listed, **changed}).with_inputs("question", "answer_style"))
+        again = current_record(kept, dspy.Example(**{**listed, **changed}).with_inputs("question", "answer_style"))
         assert again is not None
         assert again.scores == {}
-    assert up_to_date(kept, dspy.Example(**listed, hops=2).with_inputs("question", "answer_style")).scores != {}
+    assert current_record(kept, dspy.Example(**listed, hops=2).with_inputs("question", "answer_style")).scores != {}

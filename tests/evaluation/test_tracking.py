@@ -26,7 +26,7 @@ from questree.optimize import compile as compile_program
 from questree.programs import SearChain, TreeOfReviews
 from questree.programs.states import state_of
 from questree.simulate import Mind, SimulatedEngine, Traits, World
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 KEY = "sk-planted-0123456789"
 
@@ -37,7 +37,7 @@ def tracked_compile(tmp_path_factory, _task, _index, tracking_store):
     folder = tmp_path_factory.mktemp("tracked")
     tracking = Tracking(uri=tracking_store(folder))
     examples = Examples(_task.examples("train")[:8], _task.examples("dev")[:4], task="mini")
-    served = running(SimulatedEngine(Mind(World(every_question(_task)), Traits(malformed=0))))
+    served = running_lm(SimulatedEngine(Mind(World(every_question(_task)), Traits(malformed=0))))
     with pytest.MonkeyPatch.context() as own, served as address:
         own.delenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", raising=False)  # as a user's are sent: by a thread of MLflow's
         lm = dspy.LM("openai/simulated", api_base=address, api_key=KEY, cache=False)

@@ -20,7 +20,7 @@ from questree.lm.kept_replies import use_lm_cache
 from questree.optimize import load, save
 from questree.programs import build
 from questree.retrieval import DPRReader, build_index, load_index
-from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+from questree.retrieval.late_interaction.checkpoint import late_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
 from questree.settings import RunSettings
 from questree.simulate import simulated_lm
@@ -91,7 +91,7 @@ def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tm
         (folder / "config.json").write_text(json.dumps(named | {"model_type": model_type.split()[0]}))
         (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
         with pytest.raises(CheckpointError):
-            DPRReader.load(folder) if kind == "reader" else Encoder.load(find_checkpoint(folder))
+            DPRReader.load(folder) if kind == "reader" else Encoder.load(late_checkpoint(folder))
 
 
 @pytest.mark.parametrize("sealed", [False, True])

@@ -12,7 +12,7 @@ from reliability.interruptions import COMMANDS, KEEPS_NO_ACCOUNT, PAYING, interr
 from reliability.left_behind import result
 from reliability.small_world import WatchedEngine, mind
 
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 COMMAND = "import sys; from questree.cli import main; sys.argv = ['questree', *sys.argv[1:]]; main()"
 
@@ -41,7 +41,7 @@ def test_an_optimizer_asks_in_another_process_what_it_asked_before(kind, tmp_pat
     engine = WatchedEngine(mind(malformed=0.05, seed=2))
     prepare(kind, tmp_path)
     asked, results = [], []
-    with running(engine) as address:
+    with running_lm(engine) as address:
         for seed in ("1", "2"):
             folder = tmp_path / seed
             folder.mkdir()

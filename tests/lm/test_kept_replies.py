@@ -13,7 +13,7 @@ from tiny_world import QUESTIONS
 from questree.lm.kept_replies import use_lm_cache
 from questree.programs import build
 from questree.simulate import Mind, SimulatedEngine, Traits, World
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_server_is_not_answered_for_by_another_with_the_same_model(kept, tmp_p
         dspy.configure_cache(disk_cache_dir=str(tmp_path / "other"))  # DSPy's own, as it is from Python
     engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
     cached = []
-    with running(engine) as one, running(engine) as other:
+    with running_lm(engine) as one, running_lm(engine) as other:
         for address in (one, other, one):
             named = {"api_base": address} if variable is None else monkeypatch.setenv(variable, address) or {}
             with dspy.context(lm=dspy.LM("openai/simulated", api_key="x", **named)):

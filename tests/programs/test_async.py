@@ -19,7 +19,7 @@ from questree.lm.parallel import run_parallel
 from questree.programs import PROGRAMS, Program, build
 from questree.retrieval import Passage
 from questree.simulate import SimulatedEngine, Traits, simulated_lm
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 MIXED = SURE.model_copy(update={"knows": 0.5, "plans": 0.6, "malformed": 0.2})
 
@@ -134,7 +134,7 @@ def test_sibling_calls_overlap_and_the_first_failure_is_raised_after_all_have_en
 
 def test_a_question_has_its_time_on_an_event_loop_as_well():
     silent = SimulatedEngine(simulated(SURE.model_copy(update={"latency": 2.0})).engine.mind)
-    with running(silent) as address:
+    with running_lm(silent) as address:
         lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
         with dspy.context(lm=lm), limited(Limits(deadline=0.2)):
             prediction = asyncio.run(build("direct", {}).acall(question=RIVER.question))
@@ -192,7 +192,7 @@ def test_two_event_loops_at_the_same_time_and_one_after_another():
     def ask() -> str:
         return str(asyncio.run(program.acall(question=RIVER.question)).answer)
 
-    with running(SimulatedEngine(simulated(SURE).engine.mind)) as address:
+    with running_lm(SimulatedEngine(simulated(SURE).engine.mind)) as address:
         lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
         with dspy.context(lm=lm):
             assert [ask(), ask()] == ["Vltava"] * 2

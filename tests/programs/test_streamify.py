@@ -12,7 +12,7 @@ from tiny_world import QUESTIONS, RIVER, TitleRetriever
 
 from questree.programs import build
 from questree.simulate import Mind, SimulatedEngine, Traits, World
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def engine() -> SimulatedEngine:
 
 @pytest.fixture(scope="module")
 def api_base(engine: SimulatedEngine) -> Iterator[str]:
-    with running(engine) as base:
+    with running_lm(engine) as base:
         yield base
 
 

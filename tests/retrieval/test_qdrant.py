@@ -33,7 +33,7 @@ from questree.retrieval.serving import remote_requests
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
 from questree.simulate import Mind, SimulatedEngine, World
-from questree.simulate.server import running as serving
+from questree.simulate.server import running_lm as serving
 
 from .conftest import interrupted, make_checkpoint, stop_after
 from .fake_qdrant import FakeQdrant

@@ -4,7 +4,7 @@ import pytest
 from hostile_text import HOSTILE
 
 from questree.retrieval import Passage, as_retriever, build_index, load_index
-from questree.retrieval.qdrant.layout import passage_of, point_of
+from questree.retrieval.qdrant.layout import passage_from_point, point_of
 
 STANDS = {"source": "a b/leave.pdf#page=4", "start": 7, "end": 19}
 
@@ -27,7 +27,7 @@ def test_qdrant_keeps_it():
     import numpy as np
 
     point = point_of(0, passage, ([1], [1.0]), np.zeros((1, 2)))
-    assert passage_of(point) == passage
+    assert passage_from_point(point) == passage
     assert "source" not in point_of(0, Passage(id="1", text="amber"), ([1], [1.0]), np.zeros((1, 2))).payload
 
 

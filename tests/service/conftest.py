@@ -19,7 +19,7 @@ from questree.programs import build
 from questree.retrieval.serving.listener import running
 from questree.service import KeptQuestions, Service, ServiceLimits, create_app
 from questree.simulate import SimulatedEngine, Traits, simulated_lm
-from questree.simulate.engine import words_of
+from questree.simulate.engine import word_events
 from questree.simulate.prompt import read_prompt
 
 
@@ -44,7 +44,7 @@ class Tap:
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """Yield the reply in words; three quarters on, wait until it may be written on (``writes``)."""
-        events = list(words_of(await self.complete(request)))
+        events = list(word_events(await self.complete(request)))
         for place, event in enumerate(events):
             if place == 3 * len(events) // 4:
                 await asyncio.to_thread(self.writes.wait, 30)

@@ -13,7 +13,7 @@ from questree.programs import SearChain
 from questree.retrieval.serving.server_limits import ServerLimits
 from questree.signatures.chain_of_query import PlanChain
 from questree.simulate import Mind, SimulatedEngine, Traits, World, lm_of
-from questree.simulate.server import running
+from questree.simulate.server import running_lm
 
 MIND = Mind(World(QUESTIONS), Traits(knows=0.5, plans=0.6))
 SAID = {"model": "simulated", "messages": [{"role": "user", "content": "Propose an instruction, please."}]}
@@ -22,7 +22,7 @@ _HALF_A_CHARACTER = rb'{"model": "simulated", "messages": [{"role": "user", "con
 
 @pytest.fixture(scope="module")
 def api_base() -> Iterator[str]:
-    with running(SimulatedEngine(MIND), limits=ServerLimits(body=20_000)) as base:
+    with running_lm(SimulatedEngine(MIND), limits=ServerLimits(body=20_000)) as base:
         yield base
 
 

@@ -9,13 +9,13 @@ from reliability.hostile_texts import hostile_text
 
 from questree.common.text import neutralise
 from questree.retrieval.documents.folder import Documents
-from questree.retrieval.documents.sections import WORDS, Room, passages_of
+from questree.retrieval.documents.sections import WORDS, Room, document_passages
 from questree.retrieval.documents.texts import SUFFIXES, ReadText, read_document
 from questree.retrieval.index_folder import KINDS
 
 
 def split(text, room=None, path="docs/hand book.md", marked_up=True, page=None):
-    return [*passages_of(path, [ReadText(text, marked_up, page)], room or Room())]
+    return [*document_passages(path, [ReadText(text, marked_up, page)], room or Room())]
 
 
 def prose(sentences, seed=0):
@@ -147,7 +147,7 @@ def test_a_document_cannot_write_a_field_of_a_prompt(suffix):
             texts = read_document(f"a{suffix}", DOCUMENTS[suffix](text))
         except ValueError:
             continue
-        for one in passages_of(f"{text.replace('/', ' ')}{suffix}", texts, Room()):
+        for one in document_passages(f"{text.replace('/', ' ')}{suffix}", texts, Room()):
             read += 1
             shown = one.shown()
             assert neutralise(shown) == shown
