@@ -35,7 +35,9 @@ import questree.common
 import questree.signatures
 from questree.evaluation.run import evaluate
 from questree.evaluation.tables import markdown_of
+from questree.lm.account import Account
 from questree.lm.call import call
+from questree.lm.episode import episode
 from questree.lm.limits import RunPolicy
 from questree.metrics import metric
 
@@ -76,7 +78,7 @@ def main() -> None:
     for most in given.in_flight:
         policy = RunPolicy(concurrency=most)
         run = partial(evaluate, program, examples, metric("by-style"), policy=policy)
-        calls = partial(ask_on_threads, [(predict, fields_of(inputs)) for predict, inputs in prompts.asked], most, call)
+        calls = partial(calls_in_account, prompts.asked, most)
         with bare(prompts.asked, engine.known, most) as alone:
             turns = [(alone(), measured(engine, calls), measured(engine, run)) for _ in range(given.runs)]
         rows.append(
@@ -93,9 +95,15 @@ def main() -> None:
     print(markdown_of(rows))
 
 
-def fields_of(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return what `call` is given; it shows the predictor's own demonstrations."""
-    return {name: value for name, value in inputs.items() if name != "demos"}
+def calls_in_account(calls: bare_predict.Calls, most: int) -> None:
+    """Make the calls by `call`, each counted by an account and kept as a step, as in a run."""
+
+    def ask(predict: dspy.Predict, demos: Any = None, **inputs: Any) -> None:  # `call` shows the predictor's own
+        with episode():
+            call(predict, **inputs)
+
+    with Account().open():
+        ask_on_threads(calls, most, ask)
 
 
 @contextmanager
